@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock all limits are measured on. Decisions take `now` as an argument; only moving parts read
+// the clock.
+#pragma once
+
+#include <chrono>
+
+namespace rankrun::base {
+
+using Clock = std::chrono::steady_clock;
+using TimePoint = Clock::time_point;
+using Duration = Clock::duration;
+
+}  // namespace rankrun::base

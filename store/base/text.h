@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from outside on its way to a person.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rankrun::base {
+
+/// Control characters but tab as `\xNN`, so that the text stays one line and moves no cursor; other
+/// bytes as they are.
+std::string escape_control(std::string_view text);
+
+/// Without white space at both ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace rankrun::base
