@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node's supervisor: feeds what happens to the state table (state.h) and performs what it
+// decides.
+#pragma once
+
+#include "agent/config.h"
+#include "agent/console.h"
+#include "agent/failure_report.h"
+#include "agent/log_dir.h"
+#include "agent/state.h"
+#include "agent/worker_command.h"
+#include "agent/worker_group.h"
+#include "rendezvous/rendezvous.h"
+#include "store/base/log.h"
+#include "store/base/task_group.h"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/experimental/channel.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rankrun::agent {
+
+/// What an agent works with. All of it belongs to whoever runs the agent and outlives it.
+struct AgentContext {
+  const LaunchConfig& config;
+  const WorkerCommand& command;
+  rendezvous::Rendezvous& rendezvous;
+  ProcessRunner& runner;
+  Console& console;  ///< our stderr, for workers' output and the final block
+  LogDir& log_dir;
+  base::Logger log;
+};
+
+/// Belongs to one loop, that of its executor. run() once.
+class Agent {
+ public:
+  Agent(boost::asio::any_io_executor executor, AgentContext context);
+
+  /// Runs the job until it has ended on this node and every process of it is gone.
+  boost::asio::awaitable<Ending> run();
+
+  /// Asks for an end as `signal` does: the workers get that signal, then the shutdown timeout, then
+  /// SIGKILL. The second request kills at once.
+  void request_stop(int signal);
+
+  /// Reports trouble from outside: everything is ended, and this is the result.
+  void fail(base::Error error);
+
+  /// Text about the worker failure that ended the job, or that came before its stop, for the user;
+  /// empty when there was none.
+  const std::string& failure_text() const { return failure_text_; }
+
+ private:
+  void post(Event event);
+
+  void perform(const action::Join&);
+  void perform(const action::StartWorkers& what);
+  void perform(const action::SignalWorkers& what);
+  void perform(const action::ArmGrace&);
+  void perform(const action::EndWorkers&);
+  void perform(const action::AnnounceFailure& what);
+  void perform(const action::Report& what);
+  void perform(const action::Leave&);
+
+  boost::asio::awaitable<void> join();
+  boost::asio::awaitable<void> end_workers();
+  boost::asio::awaitable<void> report(action::Report what);
+  boost::asio::awaitable<void> leave();
+
+  std::vector<ProcessSpec> worker_specs() const;
+  FailureReport describe_failure(const WorkerFailure& failure) const;
+  void announce_start();
+
+  boost::asio::any_io_executor executor_;
+  AgentContext context_;
+  AgentState state_;
+  boost::asio::experimental::channel<void(boost::system::error_code, Event)> events_;
+  rendezvous::View view_;                 // of the current attempt
+  std::unique_ptr<WorkerGroup> workers_;  // of the current attempt
+  std::string failure_time_;              // local time of the current attempt's failure
+  base::TimePoint failed_at_;
+  std::string failure_text_;
+  boost::asio::steady_timer grace_;
+  base::TaskGroup calls_;  // into the rendezvous; given up when we leave
+  base::TaskGroup tasks_;
+};
+
+}  // namespace rankrun::agent

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operating system's processes behind an interface, so that the agent runs in tests without
+// any.
+#pragma once
+
+#include "agent/exit_status.h"
+#include "store/base/clock.h"
+#include "store/base/result.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rankrun::agent {
+
+/// What to start. The process gets a session and process group of its own, default signal
+/// handling, the descriptors 0, 1 and 2 and no other, and dies with this one.
+struct ProcessSpec {
+  std::string executable;                ///< a path; PATH is not searched
+  std::vector<std::string> arguments;    ///< argv, the program's name included
+  std::vector<std::string> environment;  ///< "NAME=value", the whole environment
+  int stderr_fd = -1;                    ///< borrowed until start returns; -1: ours
+
+  bool operator==(const ProcessSpec&) const = default;
+};
+
+/// A started process, leader of its process group. The leader stays unreaped until end_group(), so
+/// that neither its id nor its group's can come to mean somebody else.
+class Process {
+ public:
+  virtual ~Process() = default;
+
+  virtual pid_t pid() const = 0;
+
+  /// Returns when the process has ended; may be awaited once. Waits as long as the process runs.
+  virtual boost::asio::awaitable<ExitStatus> wait_exit() = 0;
+
+  /// Sends `signal` to the whole process group.
+  virtual void signal_group(int signal) = 0;
+
+  /// Kills what is left of the group, waits until it is gone and reaps it. Fails with
+  /// errc::workers_stuck when something is still there at `deadline`.
+  virtual boost::asio::awaitable<base::Result<void>> end_group(base::TimePoint deadline) = 0;
+};
+
+class ProcessRunner {
+ public:
+  virtual ~ProcessRunner() = default;
+
+  /// Fails with errc::program_not_found, errc::program_not_executable or the system's code; then
+  /// nothing was started.
+  virtual base::Result<std::unique_ptr<Process>> start(const ProcessSpec& spec) = 0;
+};
+
+}  // namespace rankrun::agent

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pure: the agent's decisions. (state, event) -> actions; agent.cc performs them. The table is in
+// README.md.
+#pragma once
+
+#include "agent/exit_status.h"
+#include "rendezvous/view.h"
+#include "store/base/error.h"
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace rankrun::agent {
+
+/// One worker that ended with something else than 0 while nobody had asked it to stop.
+struct WorkerFailure {
+  int local_rank = 0;
+  ExitStatus status = ExitStatus::exited(1);
+
+  bool operator==(const WorkerFailure&) const = default;
+};
+
+namespace event {
+
+struct ViewFormed {
+  rendezvous::View view;
+};
+/// A call of the rendezvous failed, or workers could not be started or ended.
+struct Failed {
+  base::Error error;
+};
+struct WorkerEnded {
+  int local_rank;
+  ExitStatus status;
+};
+/// The shutdown timeout is over.
+struct GraceExpired {};
+/// No process of the attempt is left.
+struct WorkersGone {};
+struct VerdictGiven {
+  rendezvous::Verdict verdict;
+};
+/// A signal told this agent to stop.
+struct StopRequested {
+  int signal;
+};
+struct Left {};
+
+}  // namespace event
+
+using Event = std::variant<event::ViewFormed,
+                           event::Failed,
+                           event::WorkerEnded,
+                           event::GraceExpired,
+                           event::WorkersGone,
+                           event::VerdictGiven,
+                           event::StopRequested,
+                           event::Left>;
+
+namespace action {
+
+struct Join {};
+struct StartWorkers {
+  rendezvous::View view;
+};
+/// Signals every worker's process group.
+struct SignalWorkers {
+  int signal;
+};
+/// Arms the shutdown timeout; answered by GraceExpired unless the workers are gone before.
+struct ArmGrace {};
+/// Kills what is left of every worker's group and waits; answered by WorkersGone or Failed.
+struct EndWorkers {};
+struct Report {
+  rendezvous::ViewId view;
+  rendezvous::Outcome outcome;
+};
+/// Tells the user which worker failed.
+struct AnnounceFailure {
+  WorkerFailure failure;
+};
+/// Leaves the rendezvous; answered by Left. A pending join or report is given up.
+struct Leave {};
+
+}  // namespace action
+
+using Action = std::variant<action::Join,
+                            action::StartWorkers,
+                            action::SignalWorkers,
+                            action::ArmGrace,
+                            action::EndWorkers,
+                            action::Report,
+                            action::AnnounceFailure,
+                            action::Leave>;
+
+/// Why the agent ended; at most one of the three decides, in this order: signal, error, failure.
+struct Ending {
+  std::optional<int> stop_signal;        ///< we were told to stop
+  std::optional<base::Error> error;      ///< trouble of our own
+  std::optional<WorkerFailure> failure;  ///< the first worker that failed in the last attempt
+};
+
+enum class Phase { joining, running, stopping, reporting, leaving, ended };
+
+class AgentState {
+ public:
+  explicit AgentState(int local_world_size) : local_world_size_(local_world_size) {}
+
+  /// The first actions.
+  std::vector<Action> start();
+
+  /// What to do about `event`. Events that no longer matter in the current phase give no action.
+  std::vector<Action> on(const Event& event);
+
+  Phase phase() const { return phase_; }
+  /// Complete once phase() is ended.
+  const Ending& ending() const { return ending_; }
+
+ private:
+  std::vector<Action> handle(const event::ViewFormed& formed);
+  std::vector<Action> handle(const event::Failed& failed);
+  std::vector<Action> handle(const event::WorkerEnded& ended);
+  std::vector<Action> handle(const event::GraceExpired&);
+  std::vector<Action> handle(const event::WorkersGone&);
+  std::vector<Action> handle(const event::VerdictGiven& given);
+  std::vector<Action> handle(const event::StopRequested& requested);
+  std::vector<Action> handle(const event::Left&);
+
+  std::vector<Action> stop_workers(int signal);
+  std::vector<Action> end_workers();
+  std::vector<Action> leave();
+
+  int local_world_size_;
+  Phase phase_ = Phase::joining;
+  rendezvous::ViewId view_{};
+  int live_ = 0;                 // workers of this attempt that have not exited
+  bool ending_workers_ = false;  // EndWorkers was asked for and not yet answered
+  Ending ending_;
+};
+
+}  // namespace rankrun::agent

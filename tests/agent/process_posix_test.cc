@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/process_posix.h"
+
+#include "agent/errc.h"
+#include "tests/support/pipe.h"
+#include "tests/support/run_loop.h"
+#include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace rankrun::agent {
+namespace {
+
+namespace asio = boost::asio;
+
+base::TimePoint soon() {
+  return base::Clock::now() + std::chrono::seconds(20);
+}
+
+ProcessSpec shell(const std::string& script) {
+  ProcessSpec spec;
+  spec.executable = "/bin/sh";
+  spec.arguments = {"sh", "-c", "exec >&2; " + script};
+  spec.environment = {"PATH=/usr/bin:/bin", "GREETING=hello"};
+  return spec;
+}
+
+struct Run {
+  ExitStatus status = ExitStatus::exited(-1);
+  std::string output;
+};
+
+asio::awaitable<void> run_to_end(PosixProcessRunner& runner, ProcessSpec spec, Run& run) {
+  tests::Pipe pipe;
+  spec.stderr_fd = pipe.write_end.get();
+  auto process = runner.start(spec);
+  REQUIRE(process);
+  run.status = co_await (*process)->wait_exit();
+  const auto ended = co_await (*process)->end_group(soon());
+  CHECK(ended);
+  run.output = pipe.read_available();
+}
+
+Run run(const ProcessSpec& spec) {
+  asio::io_context loop(1);
+  PosixProcessRunner runner(loop.get_executor());
+  Run result;
+  tests::run_loop(loop, run_to_end(runner, spec, result));
+  return result;
+}
+
+TEST_CASE("exit 9 and death by signal 9 stay different", "[agent][process]") {
+  CHECK(run(shell("exit 9")).status == ExitStatus::exited(9));
+  CHECK(run(shell("kill -9 $$")).status == ExitStatus::signaled(9, false));
+  CHECK(run(shell("true")).status.success());
+}
+
+TEST_CASE("a process gets its arguments and environment and nothing else", "[agent][process]") {
+  CHECK(run(shell("echo $0 $GREETING; env | grep -c =")).output == "sh hello\n3\n");
+}
+
+TEST_CASE("a process leads its own session", "[agent][process]") {
+  // Fields 5 and 6 of stat are process group and session.
+  CHECK(run(shell("set -- $(cat /proc/$$/stat); [ $5 = $$ ] && [ $6 = $$ ] && echo yes")).output ==
+        "yes\n");
+}
+
+TEST_CASE("a process does not inherit our descriptors", "[agent][process]") {
+  const base::UniqueFd leak(::open("/dev/null", O_RDONLY));  // without close-on-exec
+  REQUIRE(leak);
+  CHECK(
+      run(shell("[ -e /proc/self/fd/" + std::to_string(leak.get()) + " ] || echo closed")).output ==
+      "closed\n");
+}
+
+TEST_CASE("a process starts with default signals, none of them blocked", "[agent][process]") {
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  struct sigaction before {};
+  ::sigaction(SIGPIPE, &ignore, &before);
+  sigset_t blocked;
+  sigset_t mask_before;
+  sigfillset(&blocked);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &mask_before);
+  const Run result = run(shell("grep -E '^Sig(Blk|Ign)' /proc/self/status"));
+  ::pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
+  ::sigaction(SIGPIPE, &before, nullptr);
+  CHECK(result.output == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+// Whether there is such a process, and not as a zombie.
+bool is_alive(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  const auto name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.at(name_end + 2) != 'Z';
+}
+
+asio::awaitable<void> end_leftovers(PosixProcessRunner& runner, pid_t& child) {
+  tests::Pipe pipe;
+  ProcessSpec spec = shell("sleep 1000 & echo $!; exit 0");
+  spec.stderr_fd = pipe.write_end.get();
+  auto process = runner.start(spec);
+  REQUIRE(process);
+  const ExitStatus status = co_await (*process)->wait_exit();
+  CHECK(status.success());
+  child = std::stoi(pipe.read_available());
+  CHECK(is_alive(child));
+  const auto ended = co_await (*process)->end_group(soon());
+  CHECK(ended);
+}
+
+TEST_CASE("ending a group ends the children that its leader left behind", "[agent][process]") {
+  asio::io_context loop(1);
+  PosixProcessRunner runner(loop.get_executor());
+  pid_t child = 0;
+  tests::run_loop(loop, end_leftovers(runner, child));
+  REQUIRE(child > 0);
+  CHECK_FALSE(is_alive(child));
+}
+
+asio::awaitable<void> signal_group(PosixProcessRunner& runner) {
+  tests::Pipe pipe;
+  ProcessSpec spec = shell("trap 'exit 42' TERM; echo ready; while :; do sleep 0.01; done");
+  spec.stderr_fd = pipe.write_end.get();
+  auto process = runner.start(spec);
+  REQUIRE(process);
+  char byte = 0;
+  REQUIRE(::read(pipe.read_end.get(), &byte, 1) == 1);  // its trap is set
+  (*process)->signal_group(SIGTERM);
+  const ExitStatus status = co_await (*process)->wait_exit();
+  CHECK(status == ExitStatus::exited(42));
+  const auto ended = co_await (*process)->end_group(soon());
+  CHECK(ended);
+}
+
+// The worker leaves a zombie in its group whose parent, gone to a session of its own, never reaps.
+constexpr auto kZombieScript = R"(exec python3 -c '
+import os, time
+if os.fork() == 0:
+    os.fork() or os._exit(0)
+    os.setsid()
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    os.write(2, b"%d\n" % os.getpid())
+time.sleep(1000)')";
+
+asio::awaitable<void> end_with_zombie(PosixProcessRunner& runner, pid_t& escaped) {
+  tests::Pipe pipe;
+  ProcessSpec spec = shell(kZombieScript);
+  spec.stderr_fd = pipe.write_end.get();
+  auto process = runner.start(spec);
+  REQUIRE(process);
+  pipe.write_end.reset();
+  std::array<char, 16> text{};
+  REQUIRE(::read(pipe.read_end.get(), text.data(), text.size() - 1) > 0);
+  escaped = std::stoi(text.data());
+  const auto ended = co_await (*process)->end_group(soon());
+  CHECK(ended);
+}
+
+TEST_CASE("a zombie that nobody reaps does not count as left", "[agent][process]") {
+  if (::access("/usr/bin/python3", X_OK) != 0) {
+    std::puts("SKIPPED: no /usr/bin/python3 to make a zombie with");
+    return;
+  }
+  asio::io_context loop(1);
+  PosixProcessRunner runner(loop.get_executor());
+  pid_t escaped = 0;
+  tests::run_loop(loop, end_with_zombie(runner, escaped));
+  REQUIRE(escaped > 0);
+  ::kill(escaped, SIGKILL);  // not of the group: ours to end
+}
+
+TEST_CASE("a signal reaches the group", "[agent][process]") {
+  asio::io_context loop(1);
+  PosixProcessRunner runner(loop.get_executor());
+  tests::run_loop(loop, signal_group(runner));
+}
+
+TEST_CASE("a process that nobody ended is gone with its owner", "[agent][process]") {
+  asio::io_context loop(1);
+  PosixProcessRunner runner(loop.get_executor());
+  pid_t pid = 0;
+  {
+    auto process = runner.start(shell("sleep 1000"));
+    REQUIRE(process);
+    pid = (*process)->pid();
+  }
+  CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("a program that cannot be started is an error and not a process", "[agent][process]") {
+  const tests::TempDir dir;
+  asio::io_context loop(1);
+  PosixProcessRunner runner(loop.get_executor());
+  const auto start = [&runner](const std::string& executable) {
+    ProcessSpec spec;
+    spec.executable = executable;
+    spec.arguments = {executable};
+    auto process = runner.start(spec);
+    REQUIRE_FALSE(process);
+    return process.error();
+  };
+  const auto mode = std::filesystem::perms(0755);
+  CHECK(start(dir.path() / "nowhere").code == errc::program_not_found);
+  CHECK(start(dir.file("lost", "#!/nonexistent/interpreter\n", mode)).code ==
+        errc::program_not_found);
+  CHECK(start(dir.file("plain", "")).code == errc::program_not_executable);
+  CHECK(start(dir.path()).code == errc::program_not_executable);
+  const auto no_header = start(dir.file("text", "echo no #! line\n", mode));
+  CHECK(no_header.code == errc::program_not_executable);
+  CHECK_THAT(no_header.message(), Catch::Contains("#!"));
+}
+
+}  // namespace
+}  // namespace rankrun::agent
