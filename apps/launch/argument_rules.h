@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pure: argv and environment -> option values and the program, by the rules of Python's argparse
+// that torchrun's users rely on. Nothing after the program's name is looked at.
+#pragma once
+
+#include "agent/config.h"
+#include "apps/launch/option_table.h"
+#include "store/base/result.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankrun::launch {
+
+/// What was given, before any value is understood.
+struct ParsedArguments {
+  /// Text per option (its long name with dashes). A toggle is there when it is on, with no text.
+  std::map<std::string_view, std::string> values;
+  std::optional<std::string> program;  ///< the first positional argument
+  std::vector<std::string> program_arguments;
+
+  std::set<std::string_view> from_variables;  ///< options in `values` that a PET_ variable set
+
+  bool has(std::string_view option) const { return values.contains(option); }
+  std::optional<std::string> value(std::string_view option) const;
+
+  /// How a message names what set the option: "--nproc-per-node" or "PET_NPROC_PER_NODE".
+  std::string source(std::string_view option) const;
+};
+
+/// Applies the rules: `--opt value`, `--opt=value`, `-x`; dashes or underscores; unique prefixes of
+/// long options; the last of several wins; a value may not look like an option unless it is joined
+/// with `=` (negative numbers may); one literal `--` before and one after the program is dropped.
+/// Options that are not given take PET_NAME from `environment`. `arguments` is argv without the
+/// program's own name. Fails with errc::invalid_value.
+base::Result<ParsedArguments> apply_argument_rules(std::span<const std::string> arguments,
+                                                   const agent::Environment& environment);
+
+/// The text of --help: a usage line and one line per option.
+std::string help_text();
+
+/// A Python integer: white space around it, a sign and single underscores between digits are
+/// allowed. Nothing when it is none or does not fit.
+std::optional<long> parse_python_integer(std::string_view text);
+
+}  // namespace rankrun::launch
