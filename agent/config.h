@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,52 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
+/// One of a worker's two output streams.
+enum class Stream { out = 1, err = 2 };
+
+/// A set of them, with torchrun's digits.
+enum class Streams { none = 0, out = 1, err = 2, both = 3 };
+
+/// The streams of workers that an option is about: "3" means both of every worker, "0:1,12:3" those
+/// of the workers it names.
+struct StreamSelection {
+  Streams of_every_worker = Streams::none;
+  std::map<int, Streams> by_local_rank;  ///< when not empty, all others have none
+
+  bool has(int local_rank, Stream stream) const;
+  bool empty() const;
+  bool operator==(const StreamSelection&) const = default;
+};
+
+/// Where the output of the workers goes.
+struct OutputConfig {
+  StreamSelection redirects;  ///< to log files only
+  StreamSelection tee;  ///< to log files and, with a prefix, to the console; wins over redirects
+  std::optional<std::set<int>> console_ranks;  ///< the only local ranks that reach the console
+  std::vector<std::string>
+      stdout_filters;  ///< lines of tee'd stdout holding one: to filtered_stdout.log
+  std::vector<std::string> stderr_filters;
+  std::string line_prefix = "[${role_name}${local_rank}]:";  ///< template, no space after it
+  bool fold = false;  ///< both streams through the console; equal lines of many ranks become one
+
+  bool operator==(const OutputConfig&) const = default;
+};
+
+/// What SIGTERM does.
+enum class OnTerm {
+  stop,    ///< as every stop signal: workers get it, then the shutdown timeout, then SIGKILL
+  notify,  ///< workers get it, and as much time as they want to end by themselves
+};
+
+/// Which exit code tells of a failure.
+enum class ExitCodeStyle {
+  worker,    ///< that of the first failing worker, 128+n for signals, 126 and 127
+  torchrun,  ///< always 1
+};
+
+/// Which CPUs a worker may use.
+enum class NumaBinding { node, socket, exclusive, core_complex };
+
 struct LaunchConfig {
   Program program;
   std::string run_id = "none";
@@ -45,6 +92,19 @@ struct LaunchConfig {
   bool serve_legacy_anywhere = false;     ///< L1 store clients also off loopback
   /// From the first stop signal to the workers until they are killed.
   std::chrono::seconds shutdown_timeout{30};
+  /// Caught: SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the job, others are passed on to the workers.
+  std::set<int> handled_signals;
+  OnTerm on_term = OnTerm::stop;
+  ExitCodeStyle exit_code_style = ExitCodeStyle::worker;
+  OutputConfig output;
+  std::optional<std::string> report_file;  ///< the failure report as JSON
+  std::optional<std::string> events_file;  ///< state changes as JSON lines; "-": stdout
+  bool events_on_console = false;          ///< the same with torchrun's fields, on stderr
+  std::optional<int> stdin_rank;  ///< local rank that reads stdin, on a terminal with job control
+  std::optional<NumaBinding> numa_binding;
+  std::optional<int> threads;       ///< OMP_NUM_THREADS of a worker; unset: as torchrun
+  bool virtual_local_rank = false;  ///< every worker is LOCAL_RANK 0 and sees one device only
+  bool inject_local_rank = false;   ///< --local-rank=N before the program's arguments
   spdlog::level::level_enum log_level = spdlog::level::warn;  ///< of our own messages (LOGLEVEL)
   Environment environment;                                    ///< ours, which workers inherit
 
