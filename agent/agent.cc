@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/agent.h"
 
+#include "agent/signals.h"
 #include "agent/worker_env.h"
 #include "store/base/assert.h"
 #include "store/base/async.h"
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <exception>
 #include <utility>
@@ -53,7 +55,7 @@ bool exists(const std::string& path) {
 Agent::Agent(asio::any_io_executor executor, AgentContext context)
     : executor_(std::move(executor)),
       context_(std::move(context)),
-      state_(context_.config.local_world_size),
+      state_(context_.config.local_world_size, context_.config.on_term),
       events_(executor_, kMostEvents),
       grace_(executor_),
       calls_(executor_, [this](const std::exception_ptr& thrown) { fail(base::error_of(thrown)); }),
@@ -76,8 +78,19 @@ asio::awaitable<Ending> Agent::run() {
   co_return state_.ending();
 }
 
-void Agent::request_stop(int signal) {
-  context_.log->warn("got {}: stopping the workers", signal_name(signal));
+void Agent::on_signal(int signal) {
+  const std::string name = signal_name(signal);
+  if (!is_stop_signal(signal)) {
+    context_.log->info("got {}: passed on to the workers", name);
+    post(event::SignalForWorkers{signal});
+    return;
+  }
+  const bool is_first = !state_.ending().stop_signal;
+  if (signal == SIGTERM && is_first && context_.config.on_term == OnTerm::notify) {
+    context_.log->warn("got {}: told the workers; they end when they are ready", name);
+  } else {
+    context_.log->warn("got {}: stopping the workers", name);
+  }
   post(event::StopRequested{signal});
 }
 
@@ -130,6 +143,7 @@ std::vector<ProcessSpec> Agent::worker_specs() const {
     for (const std::string& argument : context_.command.arguments) {
       spec.arguments.push_back(substitute_local_rank(argument, local_rank));
     }
+    spec.input = input_of(context_.config, local_rank, context_.stdin_is_terminal);
     spec.environment = environment_lines(worker_environment(
         context_.config, view_, local_rank, context_.log_dir.error_file(local_rank)));
     specs.push_back(std::move(spec));

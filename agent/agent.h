@@ -33,6 +33,7 @@ struct AgentContext {
   ProcessRunner& runner;
   Console& console;  ///< our stderr, for workers' output and the final block
   LogDir& log_dir;
+  bool stdin_is_terminal;
   base::Logger log;
 };
 
@@ -44,9 +45,10 @@ class Agent {
   /// Runs the job until it has ended on this node and every process of it is gone.
   boost::asio::awaitable<Ending> run();
 
-  /// Asks for an end as `signal` does: the workers get that signal, then the shutdown timeout, then
-  /// SIGKILL. The second request kills at once.
-  void request_stop(int signal);
+  /// SIGTERM, SIGINT, SIGQUIT and SIGHUP ask for an end: the workers get that signal, then the
+  /// shutdown timeout, then SIGKILL; the second request kills at once. With OnTerm::notify the
+  /// first SIGTERM sets no limit. Other signals are passed on to the workers.
+  void on_signal(int signal);
 
   /// Reports trouble from outside: everything is ended, and this is the result.
   void fail(base::Error error);

@@ -6,6 +6,7 @@
 #include <spdlog/common.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -93,7 +94,7 @@ struct LaunchConfig {
   /// From the first stop signal to the workers until they are killed.
   std::chrono::seconds shutdown_timeout{30};
   /// Caught: SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the job, others are passed on to the workers.
-  std::set<int> handled_signals;
+  std::set<int> handled_signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   OnTerm on_term = OnTerm::stop;
   ExitCodeStyle exit_code_style = ExitCodeStyle::worker;
   OutputConfig output;
@@ -104,9 +105,9 @@ struct LaunchConfig {
   std::optional<NumaBinding> numa_binding;
   std::optional<int> threads;       ///< OMP_NUM_THREADS of a worker; unset: as torchrun
   bool virtual_local_rank = false;  ///< every worker is LOCAL_RANK 0 and sees one device only
-  bool inject_local_rank = false;   ///< --local-rank=N before the program's arguments
   spdlog::level::level_enum log_level = spdlog::level::warn;  ///< of our own messages (LOGLEVEL)
   Environment environment;                                    ///< ours, which workers inherit
+  std::vector<std::string> notices;  ///< lines that the user should see at the start
 
   bool operator==(const LaunchConfig&) const = default;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/exit_status.h"
+#include "agent/process_spec.h"
 #include "store/base/clock.h"
 #include "store/base/result.h"
 
@@ -12,37 +13,8 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
 
 namespace rankrun::agent {
-
-/// The CPUs that a process may use, and the NUMA nodes its memory comes from.
-struct Placement {
-  std::set<int> cpus;   ///< never empty
-  std::set<int> nodes;  ///< preferred; empty: the kernel's default
-
-  bool operator==(const Placement&) const = default;
-};
-
-/// What to start. The process gets a session and process group of its own, default signal
-/// handling, the descriptors 0, 1 and 2 and no other, and dies with this one. The descriptors named
-/// here are borrowed until start returns; -1: ours.
-struct ProcessSpec {
-  std::string executable;                ///< a path; PATH is not searched
-  std::vector<std::string> arguments;    ///< argv, the program's name included
-  std::vector<std::string> environment;  ///< "NAME=value", the whole environment
-  int stdin_fd = -1;
-  int stdout_fd = -1;
-  int stderr_fd = -1;
-  /// It stays in our session, in a process group of its own that becomes the terminal's foreground.
-  bool takes_terminal = false;
-  std::optional<Placement> placement;
-
-  bool operator==(const ProcessSpec&) const = default;
-};
 
 /// A started process, leader of its process group. The leader stays unreaped until end_group(), so
 /// that neither its id nor its group's can come to mean somebody else.

@@ -4,6 +4,7 @@
 #include "agent/process_posix.h"
 
 #include "agent/errc.h"
+#include "agent/process_table.h"
 #include "store/base/assert.h"
 #include "store/base/async.h"
 #include "store/base/c_strings.h"
@@ -21,14 +22,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 namespace rankrun::agent {
@@ -42,11 +38,15 @@ namespace {
 
 constexpr auto kMoreFiles = "raise the limit of open files (ulimit -n)";
 
-// Everything the child needs, made before fork: after it only async-signal-safe calls are allowed.
+// Everything the child needs, made before vfork: the child runs on our memory, so it may only call
+// the system.
 struct ChildPlan {
   const char* executable;
   char* const* arguments;
   char* const* environment;
+  Input input;
+  const TerminalLoan* terminal;  // with Input::terminal
+  int stdout_fd;
   int stderr_fd;
   int error_fd;
   pid_t parent;
@@ -72,11 +72,24 @@ void reset_signals(const struct sigaction& hangup) {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
+// An input that cannot be had is no reason to fail: the worker sees end of file or an error.
+void open_input(const ChildPlan& plan) {
+  if (plan.input != Input::nothing) return;
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(null, STDIN_FILENO);
+}
+
 [[noreturn]] void run_child(const ChildPlan& plan) {
-  ::setsid();
+  if (plan.terminal != nullptr) {
+    plan.terminal->take_over();
+  } else {
+    ::setsid();
+  }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the line above took effect.
   if (::getppid() != plan.parent) ::_exit(127);
+  open_input(plan);
+  if (plan.stdout_fd >= 0) ::dup2(plan.stdout_fd, STDOUT_FILENO);
   if (plan.stderr_fd >= 0) ::dup2(plan.stderr_fd, STDERR_FILENO);
   close_on_exec_from(STDERR_FILENO + 1);
   reset_signals(plan.hangup);
@@ -86,6 +99,22 @@ void reset_signals(const struct sigaction& hangup) {
   // an exit with 127.
   [[maybe_unused]] const auto written = ::write(plan.error_fd, &error, sizeof error);
   ::_exit(127);
+}
+
+// vfork, since copying our page tables and then our pages takes longer than all else about a start.
+// A function of its own: none of its variables may live in a register across vfork. No signal may
+// come in between: the child would run our handler on our memory.
+[[gnu::noinline]] pid_t vfork_and_run(const ChildPlan& plan) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::vfork();
+  if (pid == 0) run_child(plan);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return pid;
 }
 
 base::Error explain_exec_failure(int error, const std::string& executable) {
@@ -112,43 +141,18 @@ ExitStatus decode(const siginfo_t& info) {
   return ExitStatus::signaled(info.si_status, info.si_code == CLD_DUMPED);
 }
 
-// Whether the process behind this file, /proc/PID/stat, is of the group and not a zombie.
-bool is_live_member(const std::string& stat_file, pid_t group) {
-  std::ifstream file(stat_file);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto name_end = text.rfind(')');  // the name may hold anything, brackets included
-  if (name_end == std::string::npos) return false;
-  std::istringstream fields(text.substr(name_end + 1));
-  char state = 0;
-  pid_t parent = 0;
-  pid_t its_group = 0;
-  fields >> state >> parent >> its_group;
-  return its_group == group && state != 'Z' && state != 'X';
-}
-
-// Zombies count as gone: where init does not reap, as in some containers, they stay for ever.
-bool has_live_member(pid_t group) {
-  if (::kill(-group, 0) != 0 && errno == ESRCH) return false;
-  std::error_code ignored;  // a process that ends meanwhile
-  auto entry = std::filesystem::directory_iterator("/proc", ignored);
-  for (; entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
-    const bool is_process =
-        std::isdigit(static_cast<unsigned char>(entry->path().filename().c_str()[0])) != 0;
-    if (is_process && is_live_member((entry->path() / "stat").string(), group)) return true;
-  }
-  return false;
-}
-
 class PosixProcess final : public Process {
  public:
-  PosixProcess(const asio::any_io_executor& executor, pid_t pid, UniqueFd pidfd)
-      : pid_(pid), exit_(executor, pidfd.release()) {}
+  PosixProcess(const asio::any_io_executor& executor, Children& children, pid_t pid, UniqueFd pidfd)
+      : children_(children), pid_(pid), exit_(executor, pidfd.release()) {
+    children_.unreaped.insert(pid);
+  }
   ~PosixProcess() override {
     // Not ended in order: an early return while starting, or an exception. Leave nothing behind.
     // One that outlived SIGKILL is not waited for again.
     if (ended_ || stuck_) return;
     ::kill(-pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    reap();
   }
   PosixProcess(const PosixProcess&) = delete;
   PosixProcess& operator=(const PosixProcess&) = delete;
@@ -163,23 +167,30 @@ class PosixProcess final : public Process {
     co_return *status_;
   }
 
-  void signal_group(int signal) override {
-    if (!ended_) ::kill(-pid_, signal);
-  }
+  void signal_group(int signal) override;
 
   asio::awaitable<Result<void>> end_group(base::TimePoint deadline) override;
 
  private:
   bool observe_exit();
-  bool reap_group();
+  bool reap_group(base::TimePoint since);
+  void reap();
 
+  Children& children_;  // of the runner, which outlives its processes
   pid_t pid_;
-  asio::posix::stream_descriptor exit_;  // pidfd of the leader
-  std::optional<ExitStatus> status_;     // of the leader, once it has exited
-  bool reaped_ = false;                  // the leader
-  bool ended_ = false;                   // the whole group is gone
-  bool stuck_ = false;                   // something of it outlived SIGKILL
+  asio::posix::stream_descriptor exit_;       // pidfd of the leader
+  std::optional<ExitStatus> status_;          // of the leader, once it has exited
+  std::optional<base::TimePoint> killed_at_;  // the whole group, for the first time
+  bool reaped_ = false;                       // the leader
+  bool ended_ = false;                        // the whole group is gone
+  bool stuck_ = false;                        // something of it outlived SIGKILL
 };
+
+void PosixProcess::signal_group(int signal) {
+  if (ended_) return;
+  ::kill(-pid_, signal);
+  if (signal == SIGKILL && !killed_at_) killed_at_ = base::Clock::now();
+}
 
 // True when the leader has exited; it stays a zombie (WNOWAIT).
 bool PosixProcess::observe_exit() {
@@ -192,22 +203,33 @@ bool PosixProcess::observe_exit() {
   return true;
 }
 
-// Reaps the leader once it has exited; true when nothing of the group lives any more.
-bool PosixProcess::reap_group() {
+// Reaps the leader once it has exited; true when nothing of the group lived at some time after
+// `since`. Once killed, it gets no new members.
+bool PosixProcess::reap_group(base::TimePoint since) {
   if (!observe_exit()) return false;
-  if (!reaped_) ::waitpid(pid_, nullptr, 0);
+  reap();
+  const bool no_member = ::kill(-pid_, 0) != 0 && errno == ESRCH;
+  return no_member || !children_.live_groups.contains(pid_, since);
+}
+
+void PosixProcess::reap() {
+  if (reaped_) return;
+  ::waitpid(pid_, nullptr, 0);
   reaped_ = true;
-  return !has_live_member(pid_);
+  children_.unreaped.erase(pid_);
+  if (children_.terminal && children_.terminal->borrower() == pid_) children_.terminal.reset();
 }
 
 asio::awaitable<Result<void>> PosixProcess::end_group(base::TimePoint deadline) {
   if (ended_) co_return Result<void>();
-  ::kill(-pid_, SIGKILL);
-  // No notification exists for the end of a whole group: look again, soon at first.
+  signal_group(SIGKILL);
+  // No notification exists for the end of a whole group: look again, soon at first. For the first
+  // look what another group's last one has seen will do.
+  base::TimePoint since = *killed_at_;
   base::Duration pause = std::chrono::microseconds(100);
   constexpr base::Duration kLongestPause = std::chrono::milliseconds(10);
   asio::steady_timer timer(exit_.get_executor());
-  while (!reap_group()) {
+  while (!reap_group(since)) {
     if (base::Clock::now() >= deadline) {
       stuck_ = true;
       co_return failure(errc::workers_stuck,
@@ -217,6 +239,7 @@ asio::awaitable<Result<void>> PosixProcess::end_group(base::TimePoint deadline) 
     timer.expires_after(pause);
     co_await timer.async_wait(base::kUseTuple);
     pause = std::min(2 * pause, kLongestPause);
+    since = base::Clock::now();
   }
   ended_ = true;
   co_return Result<void>();
@@ -240,21 +263,25 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
   }
   UniqueFd read_end(error_pipe[0]);
   UniqueFd write_end(error_pipe[1]);
+  if (spec.input == Input::terminal) children_.terminal.emplace();
 
   const std::vector<char*> arguments = base::c_strings(spec.arguments);
   const std::vector<char*> environment = base::c_strings(spec.environment);
   ChildPlan plan{.executable = spec.executable.c_str(),
                  .arguments = arguments.data(),
                  .environment = environment.data(),
+                 .input = spec.input,
+                 .terminal = spec.input == Input::terminal ? &*children_.terminal : nullptr,
+                 .stdout_fd = spec.stdout_fd,
                  .stderr_fd = spec.stderr_fd,
                  .error_fd = write_end.get(),
                  .parent = ::getpid(),
                  .hangup = {}};
   ::sigaction(SIGHUP, nullptr, &plan.hangup);
-  const pid_t pid = ::fork();
-  if (pid == 0) run_child(plan);
+  const pid_t pid = vfork_and_run(plan);
   if (pid < 0) return base::errno_failure(errno, tried, "raise the limit of processes (ulimit -u)");
   write_end.reset();
+  if (plan.terminal != nullptr) children_.terminal->set_borrower(pid);
 
   int exec_error = 0;
   ssize_t received = 0;
@@ -274,7 +301,16 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
                                tried + ": pidfd_open",
                                error == ENOSYS ? "Linux 5.4 or later is needed" : kMoreFiles);
   }
-  return std::make_unique<PosixProcess>(executor_, pid, std::move(pidfd));
+  return std::make_unique<PosixProcess>(executor_, children_, pid, std::move(pidfd));
+}
+
+void PosixProcessRunner::on_child_signal() {
+  if (children_.terminal) children_.terminal->follow_stop();
+  if (::getpid() != 1) return;
+  for_each_process("/proc", [this](const ProcessEntry& entry) {
+    const bool is_orphan = entry.parent == 1 && !children_.unreaped.contains(entry.pid);
+    if (is_orphan && entry.is_zombie) ::waitpid(entry.pid, nullptr, WNOHANG);
+  });
 }
 
 }  // namespace rankrun::agent

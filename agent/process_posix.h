@@ -2,22 +2,44 @@
 // Starts, signals and reaps real processes.
 #pragma once
 
+#include "agent/live_groups.h"
 #include "agent/process.h"
+#include "agent/terminal_loan.h"
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+
 namespace rankrun::agent {
 
-/// Belongs to the loop of its executor. Construct and use it on a thread that lives as long as the
-/// agent: the kernel ties the parent-death signal to the thread that starts a process.
+/// What the processes that were started share; belongs to their runner.
+struct Children {
+  LiveGroups live_groups{"/proc"};
+  std::set<pid_t> unreaped;
+  std::optional<TerminalLoan> terminal;  ///< while one of them has it
+};
+
+/// Belongs to the loop of its executor, and outlives the processes it starts. Construct and use it
+/// on a thread that lives as long as the agent: the kernel ties the parent-death signal to the
+/// thread that starts a process.
 class PosixProcessRunner final : public ProcessRunner {
  public:
   explicit PosixProcessRunner(boost::asio::any_io_executor executor);
 
   base::Result<std::unique_ptr<Process>> start(const ProcessSpec& spec) override;
 
+  /// To be called on SIGCHLD, where there is a process with Input::terminal or we are process 1 of
+  /// a container: follows a stop of the first, and reaps orphans that the kernel gave to the
+  /// second.
+  void on_child_signal();
+
  private:
   boost::asio::any_io_executor executor_;
+  Children children_;
 };
 
 }  // namespace rankrun::agent

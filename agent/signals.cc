@@ -14,23 +14,27 @@ namespace rankrun::agent {
 
 namespace asio = boost::asio;
 
+bool is_stop_signal(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;
+}
+
 base::Result<std::unique_ptr<SignalSource>> SignalSource::open(
-    const asio::any_io_executor& executor) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) {
-    sigaddset(&signals, signal);
+    const asio::any_io_executor& executor, const std::set<int>& signals) {
+  sigset_t caught;
+  sigemptyset(&caught);
+  for (const int signal : signals) {
+    sigaddset(&caught, signal);
   }
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
+  if (hangup.sa_handler == SIG_IGN) sigdelset(&caught, SIGHUP);
 
-  const int fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  const int fd = ::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0) {
     return base::errno_failure(
         errno, "cannot listen for signals", "raise the limit of open files (ulimit -n)");
   }
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &caught, nullptr);
   return std::make_unique<SignalSource>(executor, fd);
 }
 

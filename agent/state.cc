@@ -83,22 +83,31 @@ std::vector<Action> AgentState::handle(const event::VerdictGiven& given) {
 }
 
 std::vector<Action> AgentState::handle(const event::StopRequested& requested) {
-  const bool is_second = ending_.stop_signal.has_value();
-  if (!is_second) ending_.stop_signal = requested.signal;
+  const bool is_notice =
+      on_term_ == OnTerm::notify && requested.signal == SIGTERM && !ending_.stop_signal;
+  const bool is_repeated = stop_asked_;
+  if (!ending_.stop_signal) ending_.stop_signal = requested.signal;
+  if (!is_notice) stop_asked_ = true;
   switch (phase_) {
     case Phase::joining:
     case Phase::reporting:
       return leave();
     case Phase::running:
+      if (is_notice) return {action::SignalWorkers{requested.signal}};
       return stop_workers(requested.signal);
     case Phase::stopping:
-      if (is_second) return end_workers();
+      if (is_repeated) return end_workers();
       return {action::SignalWorkers{requested.signal}};
     case Phase::leaving:
     case Phase::ended:
       break;
   }
   return {};
+}
+
+std::vector<Action> AgentState::handle(const event::SignalForWorkers& passed) {
+  if (phase_ != Phase::running && phase_ != Phase::stopping) return {};
+  return {action::SignalWorkers{passed.signal}};
 }
 
 std::vector<Action> AgentState::handle(const event::Left&) {

@@ -3,6 +3,7 @@
 // README.md.
 #pragma once
 
+#include "agent/config.h"
 #include "agent/exit_status.h"
 #include "rendezvous/view.h"
 #include "store/base/error.h"
@@ -45,6 +46,10 @@ struct VerdictGiven {
 struct StopRequested {
   int signal;
 };
+/// A signal came that is for the workers alone.
+struct SignalForWorkers {
+  int signal;
+};
 struct Left {};
 
 }  // namespace event
@@ -56,6 +61,7 @@ using Event = std::variant<event::ViewFormed,
                            event::WorkersGone,
                            event::VerdictGiven,
                            event::StopRequested,
+                           event::SignalForWorkers,
                            event::Left>;
 
 namespace action {
@@ -105,7 +111,8 @@ enum class Phase { joining, running, stopping, reporting, leaving, ended };
 
 class AgentState {
  public:
-  explicit AgentState(int local_world_size) : local_world_size_(local_world_size) {}
+  AgentState(int local_world_size, OnTerm on_term)
+      : local_world_size_(local_world_size), on_term_(on_term) {}
 
   /// The first actions.
   std::vector<Action> start();
@@ -125,6 +132,7 @@ class AgentState {
   std::vector<Action> handle(const event::WorkersGone&);
   std::vector<Action> handle(const event::VerdictGiven& given);
   std::vector<Action> handle(const event::StopRequested& requested);
+  std::vector<Action> handle(const event::SignalForWorkers& passed);
   std::vector<Action> handle(const event::Left&);
 
   std::vector<Action> stop_workers(int signal);
@@ -132,9 +140,11 @@ class AgentState {
   std::vector<Action> leave();
 
   int local_world_size_;
+  OnTerm on_term_;
   Phase phase_ = Phase::joining;
   rendezvous::ViewId view_{};
   int live_ = 0;                 // workers of this attempt that have not exited
+  bool stop_asked_ = false;      // by more than a notice
   bool ending_workers_ = false;  // EndWorkers was asked for and not yet answered
   Ending ending_;
 };

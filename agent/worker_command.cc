@@ -101,7 +101,8 @@ Result<WorkerCommand> resolve_command(const Program& program, const Environment&
     command.executable = *path;
     command.arguments = {program.name};
   } else {
-    if (program.kind == ProgramKind::python_script) {
+    const bool is_stdin = program.name == "-";
+    if (program.kind == ProgramKind::python_script && !is_stdin) {
       auto readable = check_file(program.name, Access::read);
       if (!readable) return failure(readable.error().within("script"));
     }
@@ -140,6 +141,15 @@ std::string substitute_local_rank(std::string_view text, int local_rank) {
     }
   }
   return result;
+}
+
+Input input_of(const LaunchConfig& config, int local_rank, bool stdin_is_terminal) {
+  if (config.stdin_rank) {
+    if (local_rank != *config.stdin_rank) return Input::nothing;
+    return stdin_is_terminal ? Input::terminal : Input::inherited;
+  }
+  const bool would_compete = stdin_is_terminal && config.local_world_size > 1;
+  return would_compete ? Input::nothing : Input::inherited;
 }
 
 }  // namespace rankrun::agent

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/config.h"
+#include "agent/process_spec.h"
 #include "store/base/result.h"
 
 #include <optional>
@@ -30,5 +31,10 @@ base::Result<WorkerCommand> resolve_command(const Program& program, const Enviro
 /// Pure: `$local_rank` and `${local_rank}` become the local rank, `$$` becomes `$`, any other `$`
 /// stays as it is.
 std::string substitute_local_rank(std::string_view text, int local_rank);
+
+/// Pure: what the worker with this local rank reads as stdin. With --stdin-rank only that worker
+/// reads ours, on a terminal with job control. Else all inherit it; but several workers would take
+/// each other's keystrokes, so on a terminal these read nothing.
+Input input_of(const LaunchConfig& config, int local_rank, bool stdin_is_terminal);
 
 }  // namespace rankrun::agent

@@ -22,9 +22,9 @@ Result<Launcher> with_version(std::string name,
                               std::string path,
                               const Workplace& place,
                               std::vector<std::string> words) {
-  auto version = first_line_of(place.command(std::move(words)), kVersionLimit);
-  if (!version) return failure(version.error().within("the version of " + name));
-  return Launcher{std::move(name), std::move(*version), std::move(path)};
+  const auto text = output_of(place.command(std::move(words)), kVersionLimit);
+  if (!text) return failure(text.error().within("the version of " + name));
+  return Launcher{std::move(name), text->substr(0, text->find('\n')), std::move(path)};
 }
 
 Result<std::string> default_rankrun() {
@@ -37,7 +37,7 @@ Result<std::string> default_rankrun() {
   return failure({}, "no rankrun beside " + here.string(), "build it, or name one by --rankrun");
 }
 
-Result<Launcher> find_rankrun(const LaunchOptions& options, const Workplace& place) {
+Result<Launcher> find_rankrun(const CommonOptions& options, const Workplace& place) {
   Result<std::string> path = options.rankrun ? *options.rankrun : default_rankrun();
   if (!path) return failure(std::move(path.error()));
   return with_version("rankrun", *path, place, {*path, "--version"});
@@ -52,7 +52,7 @@ Result<Launcher> find_torchrun(const std::string& path, const Workplace& place) 
 
 }  // namespace
 
-Result<Launchers> find_launchers(const LaunchOptions& options, const Workplace& place) {
+Result<Launchers> find_launchers(const CommonOptions& options, const Workplace& place) {
   auto rankrun = find_rankrun(options, place);
   if (!rankrun) return failure(std::move(rankrun.error()));
   Launchers launchers{.rankrun = std::move(*rankrun), .torchrun = {}};

@@ -19,6 +19,6 @@ struct Launchers {
 };
 
 /// Fails when there is no rankrun, or a launcher cannot be run.
-base::Result<Launchers> find_launchers(const LaunchOptions& options, const Workplace& place);
+base::Result<Launchers> find_launchers(const CommonOptions& options, const Workplace& place);
 
 }  // namespace rankrun::bench

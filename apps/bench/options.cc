@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +17,7 @@ using base::Result;
 namespace {
 
 constexpr int kMostRuns = 100'000;  // more is a typing error
+constexpr int kMostLines = 100'000'000;
 constexpr int kMostSeconds = 3600;
 
 std::string variable(const Environment& environment, std::string_view name) {
@@ -34,22 +36,69 @@ std::string default_torchrun(const Environment& environment) {
   return cache + "/rankrun/torch-" RANKRUN_TORCH_VERSION "/bin/torchrun";
 }
 
-void add_launch(CLI::App& app, LaunchOptions& options) {
-  CLI::App* launch = app.add_subcommand("launch", "Start, restart and idle cost of the launcher.");
-  launch->add_option(
+CLI::Option* add_count(CLI::App& command, const char* name, int& count, const char* text) {
+  return command.add_option(name, count, text)
+      ->check(CLI::Range(1, kMostRuns))
+      ->capture_default_str();
+}
+
+void add_common(CLI::App& command, CommonOptions& options) {
+  command.add_option(
       "--rankrun", options.rankrun, "Default: the one built or installed with this.");
-  launch->add_option("--torchrun", options.torchrun, "Default: that of deploy/test.sh --peers.");
-  launch->add_option("--runs", options.runs, "Whole launches to take the median of.")
-      ->check(CLI::Range(1, kMostRuns))
+  command.add_option("--torchrun", options.torchrun, "Default: that of deploy/test.sh --peers.");
+  command.add_option("--json", options.json, "File for the same figures as JSON; -: stdout.");
+}
+
+void add_work(CLI::App& command, int& lines, std::uint64_t& seed) {
+  command.add_option("--lines", lines, "Lines that each worker writes.")
+      ->check(CLI::Range(1, kMostLines))
       ->capture_default_str();
-  launch->add_option("--restarts", options.restarts, "Restarts to take percentiles of.")
-      ->check(CLI::Range(1, kMostRuns))
+  command.add_option("--seed", seed, "Of the lines, their pieces and pauses.")
       ->capture_default_str();
-  launch
-      ->add_option("--idle-seconds", options.idle_seconds, "How long sleeping workers are watched.")
-      ->check(CLI::Range(1, kMostSeconds))
-      ->capture_default_str();
-  launch->add_option("--json", options.json, "File for the same figures as JSON; -: stdout.");
+}
+
+CLI::App& launch_command(CLI::App& app, LaunchOptions& options) {
+  CLI::App& launch = *app.add_subcommand("launch", "Start, restart and idle cost of the launcher.");
+  add_common(launch, options);
+  add_count(launch, "--runs", options.runs, "Whole launches to take the median of.");
+  add_count(launch, "--restarts", options.restarts, "Restarts to take percentiles of.");
+  add_count(
+      launch, "--idle-seconds", options.idle_seconds, "How long sleeping workers are watched.")
+      ->check(CLI::Range(1, kMostSeconds));
+  return launch;
+}
+
+CLI::App& logs_command(CLI::App& app, LogsOptions& options) {
+  CLI::App& logs = *app.add_subcommand("logs", "What --tee loses and costs, and how late it is.");
+  add_common(logs, options);
+  add_work(logs, options.lines, options.seed);
+  add_count(logs, "--workers", options.workers, "Workers that write at once.");
+  add_count(logs, "--stamps", options.stamps, "Lines to take percentiles of their latency of.");
+  return logs;
+}
+
+// Not for people: kept out of --help.
+CLI::App& log_worker_command(CLI::App& app, LogWorkerOptions& options) {
+  CLI::App& worker = *app.add_subcommand("log-worker", "One worker of logs.")->group("");
+  add_work(worker, options.lines, options.seed);
+  worker.add_option("--stamps", options.stamps);
+  return worker;
+}
+
+Result<int> rank_in(const Environment& environment) {
+  const std::string text = variable(environment, "RANK");
+  int rank = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && rank >= 0) return rank;
+  return base::failure({}, "RANK='" + text + "'", "rankbench logs starts it through a launcher");
+}
+
+void complete(CommonOptions& options, Environment environment) {
+  options.default_torchrun = default_torchrun(environment);
+  // Both launchers read options from PET_*: they are to get those that we give.
+  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("PET_"); });
+  options.environment = std::move(environment);
 }
 
 }  // namespace
@@ -58,8 +107,12 @@ Result<Invocation> parse_invocation(std::vector<std::string> arguments, Environm
   CLI::App app("Measures rankrun and its peers side by side.", "rankbench");
   app.set_version_flag("--version", "rankbench " RANKRUN_VERSION);
   app.require_subcommand(1);
-  LaunchOptions options;
-  add_launch(app, options);
+  LaunchOptions launch;
+  LogsOptions logs;
+  LogWorkerOptions worker;
+  const CLI::App& launch_app = launch_command(app, launch);
+  const CLI::App& logs_app = logs_command(app, logs);
+  log_worker_command(app, worker);
   try {
     std::reverse(arguments.begin(), arguments.end());  // the order CLI11 wants
     app.parse(std::move(arguments));
@@ -70,11 +123,18 @@ Result<Invocation> parse_invocation(std::vector<std::string> arguments, Environm
   } catch (const CLI::ParseError& error) {
     return base::failure({}, error.what(), "see rankbench --help");
   }
-  options.default_torchrun = default_torchrun(environment);
-  // Both launchers read options from PET_*: they are to get those that we give.
-  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with("PET_"); });
-  options.environment = std::move(environment);
-  return options;
+  if (launch_app.parsed()) {
+    complete(launch, std::move(environment));
+    return launch;
+  }
+  if (logs_app.parsed()) {
+    complete(logs, std::move(environment));
+    return logs;
+  }
+  const Result<int> rank = rank_in(environment);
+  if (!rank) return base::failure(rank.error());
+  worker.rank = *rank;
+  return worker;
 }
 
 Environment read_environment() {

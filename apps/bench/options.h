@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pure: command line and environment -> what to measure. The only reader of flags and variables.
-// A further sub-command is a struct here, an alternative of Invocation, an add_... in options.cc
+// A further sub-command is a struct here, an alternative of Invocation, a ..._command in options.cc
 // and a line in main.cc.
 #pragma once
 
 #include "store/base/result.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,16 +16,37 @@ namespace rankrun::bench {
 
 using Environment = std::vector<std::string>;  ///< "NAME=value"
 
-/// `rankbench launch`
-struct LaunchOptions {
+/// What every benchmark takes.
+struct CommonOptions {
   std::optional<std::string> rankrun;   ///< as given
   std::optional<std::string> torchrun;  ///< as given
   std::string default_torchrun;         ///< where deploy/test.sh --peers installs it
+  std::string json;                     ///< a path, "-" for stdout, empty for none
+  Environment environment;              ///< for the measured programs
+};
+
+/// `rankbench launch`
+struct LaunchOptions : CommonOptions {
   int runs = 50;
   int restarts = 100;
   int idle_seconds = 10;
-  std::string json;         ///< a path, "-" for stdout, empty for none
-  Environment environment;  ///< for the measured programs
+};
+
+/// `rankbench logs`
+struct LogsOptions : CommonOptions {
+  int workers = 4;
+  int lines = 250'000;  ///< of each worker
+  std::uint64_t seed = 1;
+  int stamps = 1000;  ///< lines to take the latency of
+};
+
+/// `rankbench log-worker`, which `rankbench logs` starts through a launcher: what one worker
+/// writes.
+struct LogWorkerOptions {
+  int rank = 0;  ///< RANK
+  int lines = 0;
+  std::uint64_t seed = 0;
+  int stamps = 0;  ///< instead of `lines`
 };
 
 /// Text to print instead of measuring anything.
@@ -32,7 +54,7 @@ struct PrintText {
   std::string text;
 };
 
-using Invocation = std::variant<LaunchOptions, PrintText>;
+using Invocation = std::variant<LaunchOptions, LogsOptions, LogWorkerOptions, PrintText>;
 
 /// Every failure is a usage error. `arguments` is argv without the program's own name.
 base::Result<Invocation> parse_invocation(std::vector<std::string> arguments,

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +36,7 @@ namespace {
 
 // Both launchers end sleeping workers at once; the time is for a machine that is busy.
 constexpr Duration kStopLimit = std::chrono::seconds(10);
+constexpr std::size_t kPipeSize = std::size_t{64} << 10;
 
 // What the child needs, made before vfork.
 struct ChildPlan {
@@ -70,14 +72,6 @@ struct ChildPlan {
 
 Duration to_duration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
-}
-
-Result<void> require_success(const std::string& program, int wait_status) {
-  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) return {};
-  const std::string how = WIFSIGNALED(wait_status)
-                              ? fmt::format("was killed by signal {}", WTERMSIG(wait_status))
-                              : fmt::format("ended with exit code {}", WEXITSTATUS(wait_status));
-  return failure({}, fmt::format("'{}' {}", program, how), "run it by hand to see what it says");
 }
 
 }  // namespace
@@ -121,17 +115,36 @@ Program::~Program() {
   ::waitpid(pid_, nullptr, 0);
 }
 
+Duration Program::own_cpu() const {
+  clockid_t clock{};
+  timespec time{};
+  ::clock_getcpuclockid(pid_, &clock);
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 Result<Finished> Program::wait(TimePoint deadline) {
   if (auto ended = wait_readable(pidfd_.get(), deadline); !ended) {
     return failure(ended.error().within(fmt::format("waiting for the end of process {}", pid_)));
   }
   Finished finished;
+  finished.own_cpu = own_cpu();
   rusage usage{};
   ::wait4(pid_, &finished.wait_status, 0, &usage);
   finished.at = Clock::now();
   finished.cpu = to_duration(usage.ru_utime) + to_duration(usage.ru_stime);
   pid_ = -1;
   return finished;
+}
+
+Result<void> require_end(const Command& command, const Finished& finished) {
+  const int status = finished.wait_status;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == command.exit_code) return {};
+  const std::string how = WIFSIGNALED(status)
+                              ? fmt::format("was killed by signal {}", WTERMSIG(status))
+                              : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  return failure(
+      {}, fmt::format("'{}' {}", command.words.front(), how), "run it by hand to see what it says");
 }
 
 Result<RunCost> run_together(const std::vector<Command>& commands, Duration limit) {
@@ -145,11 +158,10 @@ Result<RunCost> run_together(const std::vector<Command>& commands, Duration limi
   const TimePoint started = programs.front().started();
   RunCost cost{};
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const std::string& name = commands[i].words.front();
     const Result<Finished> finished = programs[i].wait(started + limit);
-    if (!finished) return failure(finished.error().within(name));
-    if (auto ended_well = require_success(name, finished->wait_status); !ended_well) {
-      return failure(std::move(ended_well.error()));
+    if (!finished) return failure(finished.error().within(commands[i].words.front()));
+    if (auto ended = require_end(commands[i], *finished); !ended) {
+      return failure(std::move(ended.error()));
     }
     cost.wall = std::max(cost.wall, finished->at - started);
     cost.cpu += finished->cpu;
@@ -157,7 +169,7 @@ Result<RunCost> run_together(const std::vector<Command>& commands, Duration limi
   return cost;
 }
 
-Result<std::string> first_line_of(Command command, Duration limit) {
+Result<std::string> output_of(Command command, Duration limit) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::errno_failure(errno, "cannot make a pipe");
   const UniqueFd read_end(ends[0]);
@@ -167,11 +179,11 @@ Result<std::string> first_line_of(Command command, Duration limit) {
   const Result<RunCost> ran = run_together({command}, limit);
   if (!ran) return failure(ran.error());
   write_end.reset();
-  std::array<char, 4096> buffer{};
-  const ssize_t size = ::read(read_end.get(), buffer.data(), buffer.size());
+  std::string text(kPipeSize, '\0');
+  const ssize_t size = ::read(read_end.get(), text.data(), text.size());
   if (size < 0) return base::errno_failure(errno, "cannot read from a pipe");
-  const std::string text(buffer.data(), static_cast<std::size_t>(size));
-  return text.substr(0, text.find('\n'));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
 }
 
 }  // namespace rankrun::bench

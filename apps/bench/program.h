@@ -18,13 +18,15 @@ struct Command {
   std::vector<std::string> words;        ///< the path of the program and its arguments
   std::vector<std::string> environment;  ///< "NAME=value", the whole environment
   int stdout_fd = -1;                    ///< borrowed until start returns; -1: /dev/null
+  int exit_code = 0;                     ///< with which it is to end
 };
 
 /// What is known of a program that has ended.
 struct Finished {
   base::TimePoint at;  ///< when wait4 had returned
   int wait_status = 0;
-  base::Duration cpu{};  ///< user and system time, of what it waited for too
+  base::Duration cpu{};      ///< user and system time, of what it waited for too
+  base::Duration own_cpu{};  ///< without that
 };
 
 /// A running program. Its owner ends it: the destructor sends SIGTERM and, when that does not help
@@ -39,6 +41,9 @@ class Program {
 
   pid_t pid() const { return pid_; }
   base::TimePoint started() const { return started_; }  ///< right before vfork
+
+  /// User and system time so far, without that of its children.
+  base::Duration own_cpu() const;
 
   /// Waits for its end. Fails with errc::timed_out at `deadline`; then it still runs.
   base::Result<Finished> wait(base::TimePoint deadline);
@@ -58,10 +63,14 @@ struct RunCost {
 };
 
 /// Runs all `commands` at once, until the last has ended; `cpu` is their sum. Fails unless each
-/// ends with exit code 0 before `limit` is over.
+/// ends with its exit code before `limit` is over.
 base::Result<RunCost> run_together(const std::vector<Command>& commands, base::Duration limit);
 
-/// The first line that a program writes to stdout. Fails like run_together.
-base::Result<std::string> first_line_of(Command command, base::Duration limit);
+/// Fails unless `command` ended so with its exit code.
+base::Result<void> require_end(const Command& command, const Finished& finished);
+
+/// What a program writes to stdout, which may not be more than a pipe holds. Fails like
+/// run_together.
+base::Result<std::string> output_of(Command command, base::Duration limit);
 
 }  // namespace rankrun::bench

@@ -31,10 +31,12 @@ constexpr base::Duration kReportLimit = std::chrono::seconds(60);
 
 // The workers get no descriptors of ours, but they can open ours; nothing has to be on disk. "$$"
 // is how one "$" is written in an argument of torchrun and rankrun.
-std::vector<std::string> job_words(const std::string& launcher, int max_restarts, int report_fd) {
+std::vector<std::string> job_words(const std::string& launcher,
+                                   const JobShape& shape,
+                                   int report_fd) {
   return {launcher,
-          "--nproc-per-node=2",
-          fmt::format("--max-restarts={}", max_restarts),
+          fmt::format("--nproc-per-node={}", shape.workers),
+          fmt::format("--max-restarts={}", shape.max_restarts),
           "--no-python",
           "/bin/sh",
           "-c",
@@ -52,15 +54,16 @@ SleepingJob::SleepingJob(std::string name, UniqueFd reports, UniqueFd write_end,
 
 Result<SleepingJob> SleepingJob::start(const Launcher& launcher,
                                        const Workplace& place,
-                                       int max_restarts) {
+                                       const JobShape& shape) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::errno_failure(errno, "cannot make a pipe");
   UniqueFd reports(ends[0]);
   UniqueFd write_end(ends[1]);
   Result<Program> program =
-      Program::start(place.command(job_words(launcher.path, max_restarts, write_end.get())));
+      Program::start(place.command(job_words(launcher.path, shape, write_end.get())));
   if (!program) return failure(std::move(program.error()));
   SleepingJob job(launcher.name, std::move(reports), std::move(write_end), std::move(*program));
+  job.workers_.assign(static_cast<std::size_t>(shape.workers), 0);
   if (auto reported = job.await_reports(); !reported) return failure(std::move(reported.error()));
   return job;
 }
@@ -68,7 +71,7 @@ Result<SleepingJob> SleepingJob::start(const Launcher& launcher,
 Result<base::Duration> SleepingJob::kill_and_restart() {
   const TimePoint killed = Clock::now();
   if (::kill(workers_[1], SIGKILL) != 0) return base::errno_failure(errno, "cannot kill a worker");
-  workers_ = {};
+  std::fill(workers_.begin(), workers_.end(), 0);
   if (auto reported = await_reports(); !reported) return failure(std::move(reported.error()));
   return Clock::now() - killed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launcher with two workers that report to us and then sleep.
+// A launcher with workers that report to us and then sleep.
 #pragma once
 
 #include "apps/bench/launchers.h"
@@ -11,22 +11,27 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <string>
+#include <vector>
 
 namespace rankrun::bench {
+
+struct JobShape {
+  int workers;  ///< at least 2
+  int max_restarts;
+};
 
 /// Runs from start() until it is destroyed.
 class SleepingJob {
  public:
-  /// Returns once both workers have reported.
+  /// Returns once all workers have reported.
   static base::Result<SleepingJob> start(const Launcher& launcher,
                                          const Workplace& place,
-                                         int max_restarts);
+                                         const JobShape& shape);
 
   pid_t launcher_pid() const { return program_.pid(); }
 
-  /// Kills the worker with rank 1. Returns the time until both new workers have reported.
+  /// Kills the worker with rank 1. Returns the time until all new workers have reported.
   base::Result<base::Duration> kill_and_restart();
 
  private:
@@ -37,9 +42,9 @@ class SleepingJob {
 
   std::string name_;  // of the launcher
   base::UniqueFd reports_;
-  base::UniqueFd write_end_;        // workers open it through /proc, so it must stay open
-  std::string received_;            // of reports_, not yet a whole line
-  std::array<pid_t, 2> workers_{};  // by rank; 0: has not reported
+  base::UniqueFd write_end_;    // workers open it through /proc, so it must stay open
+  std::string received_;        // of reports_, not yet a whole line
+  std::vector<pid_t> workers_;  // by rank; 0: has not reported
   Program program_;
 };
 

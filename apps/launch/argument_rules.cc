@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/launch/argument_rules.h"
 
-#include "store/base/text.h"
+#include "apps/launch/python_numbers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <utility>
 
 namespace rankrun::launch {
@@ -21,23 +20,18 @@ tl::unexpected<base::Error> refuse(std::string what) {
   return failure({}, std::move(what), "see rankrun --help");
 }
 
-std::string with_underscores(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
-
 std::string spelled(std::string_view option) {
   return "--" + std::string(option);
 }
 
-std::string variable_name(std::string_view option) {
-  std::string name = "PET_" + with_underscores(option);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
-    return static_cast<char>(std::toupper(c));
-  });
-  return name;
-}
+enum class TokenKind { positional, separator, option, ambiguous, unknown };
+
+struct Token {
+  TokenKind kind = TokenKind::positional;
+  const Option* option = nullptr;
+  std::optional<std::string> joined;    // after '=', or after the letter
+  std::vector<std::string> candidates;  // when ambiguous
+};
 
 // argparse takes "-5" and "-.5" for values, since no option looks like a number.
 bool is_negative_number(std::string_view token) {
@@ -52,108 +46,186 @@ bool is_negative_number(std::string_view token) {
          (dot != std::string_view::npos || !whole.empty());
 }
 
-// A token with a space is a value, unless the space is behind the '=' of an option.
-bool looks_like_option(std::string_view token) {
-  if (token.size() < 2 || token[0] != '-' || is_negative_number(token)) return false;
-  const auto space = token.find(' ');
-  return space == std::string_view::npos || token.find('=') < space;
-}
-
-// Finds a long option by its full name or a unique prefix, in either spelling.
-Result<const Option*> find_long(std::string_view name) {
-  std::vector<std::string> candidates;
-  const Option* found = nullptr;
-  for (const Option& option : kOptions) {
-    for (const std::string& spelling : {std::string(option.name), with_underscores(option.name)}) {
-      if (spelling == name) return &option;
+// By its full name, else by a prefix that is unique among torchrun's options, else among ours.
+Token find_long(std::string_view name) {
+  Token torchruns;
+  Token our_own;
+  for (const Option& option : option_table()) {
+    Token& found = option.state == OptionState::ours ? our_own : torchruns;
+    for (std::string& spelling : long_spellings(option)) {
+      if (spelling == name) return {TokenKind::option, &option, {}, {}};
       if (!spelling.starts_with(name)) continue;
-      const std::string candidate = "--" + spelling;
-      if (std::find(candidates.begin(), candidates.end(), candidate) != candidates.end()) continue;
-      candidates.push_back(candidate);
-      found = &option;
+      found.option = &option;
+      found.candidates.push_back(std::move(spelling));
     }
   }
-  if (candidates.size() == 1) return found;
-  if (candidates.empty()) return refuse(fmt::format("unrecognized argument: --{}", name));
-  return refuse(
-      fmt::format("ambiguous option: --{} could match {}", name, fmt::join(candidates, ", ")));
-}
-
-Result<const Option*> find_letter(char letter) {
-  for (const Option& option : kOptions) {
-    if (option.letter == letter) return &option;
+  Token& found = torchruns.candidates.empty() ? our_own : torchruns;
+  switch (found.candidates.size()) {
+    case 0:
+      found.kind = TokenKind::unknown;
+      break;
+    case 1:
+      found.kind = TokenKind::option;
+      break;
+    default:
+      found.kind = TokenKind::ambiguous;
   }
-  return refuse(fmt::format("unrecognized argument: -{}", letter));
+  return found;
 }
 
-struct OptionToken {
-  const Option* option = nullptr;
-  std::optional<std::string> joined_value;  // after '=', or after the letter
-};
+const Option* find_letter(char letter) {
+  const auto options = option_table();
+  const auto found = std::find_if(options.begin(), options.end(), [letter](const Option& option) {
+    return option.letter != 0 && option.letter == letter;
+  });
+  return found == options.end() ? nullptr : &*found;
+}
 
-Result<OptionToken> read_option(std::string_view token) {
-  const bool is_long = token.starts_with("--");
+Token read_long(std::string_view token) {
   const auto equals = token.find('=');
-  if (is_long) {
-    auto option =
-        find_long(token.substr(2, equals == std::string_view::npos ? equals : equals - 2));
-    if (!option) return failure(std::move(option.error()));
-    OptionToken read{*option, std::nullopt};
-    if (equals != std::string_view::npos) read.joined_value = std::string(token.substr(equals + 1));
-    return read;
-  }
-  auto option = find_letter(token[1]);
-  if (!option) return failure(std::move(option.error()));
-  OptionToken read{*option, std::nullopt};
-  std::string_view rest = token.substr(2);
-  if (rest.starts_with('=')) rest.remove_prefix(1);
-  if (token.size() > 2) read.joined_value = std::string(rest);
+  Token read = find_long(token.substr(0, equals));
+  if (equals != std::string_view::npos) read.joined = std::string(token.substr(equals + 1));
   return read;
 }
 
-// Reads options up to the program's name; returns how many arguments they took.
-Result<std::size_t> read_options(std::span<const std::string> arguments, ParsedArguments& parsed) {
-  std::size_t i = 0;
-  while (i < arguments.size() && looks_like_option(arguments[i])) {
-    const std::string& token = arguments[i++];
-    if (token == "--") break;
-    auto read = read_option(token);
-    if (!read) return failure(std::move(read.error()));
-    const Option& option = *read->option;
-    std::string value;
-    if (option.kind == OptionKind::toggle) {
-      if (read->joined_value) {
-        return refuse(fmt::format("argument {}: ignored explicit argument '{}'",
-                                  spelled(option.name),
-                                  *read->joined_value));
-      }
-    } else if (read->joined_value) {
-      value = *read->joined_value;
-    } else if (i < arguments.size() && !looks_like_option(arguments[i])) {
-      value = arguments[i++];
-    } else {
-      return refuse(fmt::format("argument {}: expected one argument", spelled(option.name)));
-    }
-    parsed.values.insert_or_assign(option.name, std::move(value));
-  }
-  return i;
+Token read_short(std::string_view token) {
+  Token read{TokenKind::unknown, find_letter(token[1]), {}, {}};
+  if (read.option == nullptr) return read;
+  read.kind = TokenKind::option;
+  if (token.size() > 2) read.joined = std::string(token.substr(token[2] == '=' ? 3 : 2));
+  return read;
 }
 
+Token classify(std::string_view token) {
+  if (token.size() < 2 || token[0] != '-') return {};
+  if (token == "--") return {TokenKind::separator, nullptr, {}, {}};
+  Token read = token[1] == '-' ? read_long(token) : read_short(token);
+  const bool may_be_value = is_negative_number(token) || token.find(' ') != std::string_view::npos;
+  if (read.kind == TokenKind::unknown && may_be_value) read.kind = TokenKind::positional;
+  return read;
+}
+
+// What argparse checks itself. `source` is what set the value.
+Result<void> check_value(const Option& option, const std::string& source, std::string_view value) {
+  std::string remedy;
+  if (option.kind == OptionKind::integer && !parse_python_integer(value)) {
+    remedy = "use a whole number";
+  } else if (option.kind == OptionKind::number && !parse_python_number(value)) {
+    remedy = "use a number";
+  } else if (option.kind == OptionKind::choice) {
+    const auto words = literal_words(option);
+    if (std::find(words.begin(), words.end(), value) == words.end()) {
+      remedy = fmt::format("use one of {}", fmt::join(words, ", "));
+    }
+  }
+  if (remedy.empty()) return {};
+  return failure(base::errc::invalid_value, fmt::format("{}={}", source, value), remedy);
+}
+
+// Reads arguments from the left, up to and with the program.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::string> arguments) : rest_(arguments) {}
+
+  Result<ParsedArguments> read() {
+    bool dropped_separator = false;
+    while (!rest_.empty() && !asked_) {
+      Token token = classify(rest_.front());
+      if (token.kind == TokenKind::positional) break;
+      const std::string& typed = next();
+      if (token.kind == TokenKind::separator) {
+        dropped_separator = true;
+        break;
+      }
+      auto taken = take(std::move(token), typed);
+      if (!taken) return failure(std::move(taken.error()));
+    }
+    if (!rest_.empty() && !asked_) take_program(dropped_separator);
+    return std::move(parsed_);
+  }
+
+  bool asked() const { return asked_; }
+
+ private:
+  const std::string& next() {
+    const std::string& argument = rest_.front();
+    rest_ = rest_.subspan(1);
+    return argument;
+  }
+
+  Result<void> take(Token token, const std::string& typed) {
+    if (token.kind == TokenKind::unknown) return refuse("unrecognized argument: " + typed);
+    if (token.kind == TokenKind::ambiguous) {
+      return refuse(fmt::format("ambiguous option: {} could match {}",
+                                typed.substr(0, typed.find('=')),
+                                fmt::join(token.candidates, ", ")));
+    }
+    const bool is_cluster = !typed.starts_with("--");
+    while (is_cluster && !takes_value(*token.option) && token.joined && !token.joined->empty()) {
+      const Option* const following = find_letter(token.joined->front());
+      if (following == nullptr) break;
+      set(*token.option, "");
+      token.option = following;
+      token.joined->erase(0, 1);
+      if (token.joined->empty()) token.joined.reset();
+    }
+    return take_last(token);
+  }
+
+  // The option that may have a value.
+  Result<void> take_last(const Token& token) {
+    const std::string name = spelled(token.option->name);
+    if (!takes_value(*token.option)) {
+      if (token.joined) {
+        return refuse(
+            fmt::format("argument {}: ignored explicit argument '{}'", name, *token.joined));
+      }
+      set(*token.option, "");
+      return {};
+    }
+    if (!token.joined && (rest_.empty() || classify(rest_.front()).kind != TokenKind::positional)) {
+      return refuse(fmt::format("argument {}: expected one argument", name));
+    }
+    const std::string value = token.joined ? *token.joined : next();
+    auto checked = check_value(*token.option, name, value);
+    if (checked) set(*token.option, value);
+    return checked;
+  }
+
+  void set(const Option& option, std::string value) {
+    if (option.kind == OptionKind::request) asked_ = true;
+    parsed_.values.insert_or_assign(option.name, std::move(value));
+  }
+
+  void take_program(bool dropped_separator) {
+    parsed_.program = next();
+    if (!dropped_separator && !rest_.empty() && rest_.front() == "--") next();
+    parsed_.program_arguments.assign(rest_.begin(), rest_.end());
+  }
+
+  std::span<const std::string> rest_;
+  ParsedArguments parsed_;
+  bool asked_ = false;  // a request was read
+};
+
 Result<void> apply_variables(const agent::Environment& environment, ParsedArguments& parsed) {
-  for (const Option& option : kOptions) {
+  for (const Option& option : option_table()) {
     if (!option.has_variable || parsed.has(option.name)) continue;
     const std::string variable = variable_name(option.name);
     const auto set = environment.find(variable);
     if (set == environment.end()) continue;
-    if (option.kind == OptionKind::value) {
-      parsed.values.emplace(option.name, set->second);
+    const std::string& value = set->second;
+    if (takes_value(option)) {
+      auto checked = check_value(option, variable, value);
+      if (!checked) return checked;
+      parsed.values.emplace(option.name, value);
       parsed.from_variables.insert(option.name);
       continue;
     }
-    const auto number = parse_python_integer(set->second);
+    const auto number = parse_python_integer(value);
     if (!number) {
       return failure(base::errc::invalid_value,
-                     variable + "=" + set->second,
+                     fmt::format("{}={}", variable, value),
                      "a switch is set by a whole number: 0 is off, 1 is on");
     }
     if (*number != 0) parsed.values.emplace(option.name, "");
@@ -175,55 +247,12 @@ std::string ParsedArguments::source(std::string_view option) const {
 
 Result<ParsedArguments> apply_argument_rules(std::span<const std::string> arguments,
                                              const agent::Environment& environment) {
-  ParsedArguments parsed;
-  const auto read = read_options(arguments, parsed);
-  if (!read) return failure(read.error());
-  auto applied = apply_variables(environment, parsed);
+  Reader reader(arguments);
+  auto parsed = reader.read();
+  if (!parsed || reader.asked()) return parsed;
+  auto applied = apply_variables(environment, *parsed);
   if (!applied) return failure(std::move(applied.error()));
-  auto rest = arguments.subspan(*read);
-  if (rest.empty()) return parsed;
-  parsed.program = rest.front();
-  rest = rest.subspan(1);
-  if (!rest.empty() && rest.front() == "--") rest = rest.subspan(1);
-  parsed.program_arguments.assign(rest.begin(), rest.end());
   return parsed;
-}
-
-std::string help_text() {
-  std::string text =
-      "usage: rankrun [options] program [arguments of the program ...]\n\n"
-      "Starts the workers of a distributed training job and keeps them alive. Options end at the\n"
-      "program; each may be written with dashes or underscores. All but --legacy, --help and\n"
-      "--version can be set by a variable, as PET_NPROC_PER_NODE=2.\n\n";
-  for (const Option& option : kOptions) {
-    const std::string letter = option.letter == 0 ? "    " : fmt::format("-{}, ", option.letter);
-    const std::string name = option.value_name.empty()
-                                 ? spelled(option.name)
-                                 : fmt::format("{}={}", spelled(option.name), option.value_name);
-    text += fmt::format("  {}{:<32} {}\n", letter, name, option.help);
-  }
-  return text;
-}
-
-std::optional<long> parse_python_integer(std::string_view text) {
-  text = base::trimmed(text);
-  if (text.empty()) return std::nullopt;
-  const bool is_negative = text[0] == '-';
-  if (is_negative || text[0] == '+') text.remove_prefix(1);
-  std::string digits = is_negative ? "-" : "";
-  char before = '_';
-  for (const char c : text) {
-    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!is_digit && (c != '_' || before == '_')) return std::nullopt;
-    if (is_digit) digits += c;
-    before = c;
-  }
-  long value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (before == '_' || error != std::errc() || end != digits.data() + digits.size()) {
-    return std::nullopt;
-  }
-  return value;
 }
 
 }  // namespace rankrun::launch

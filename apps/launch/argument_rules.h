@@ -17,7 +17,7 @@
 
 namespace rankrun::launch {
 
-/// What was given, before any value is understood.
+/// What was given. Numbers and choices are checked, other values are not understood yet.
 struct ParsedArguments {
   /// Text per option (its long name with dashes). A toggle is there when it is on, with no text.
   std::map<std::string_view, std::string> values;
@@ -33,19 +33,13 @@ struct ParsedArguments {
   std::string source(std::string_view option) const;
 };
 
-/// Applies the rules: `--opt value`, `--opt=value`, `-x`; dashes or underscores; unique prefixes of
-/// long options; the last of several wins; a value may not look like an option unless it is joined
-/// with `=` (negative numbers may); one literal `--` before and one after the program is dropped.
-/// Options that are not given take PET_NAME from `environment`. `arguments` is argv without the
-/// program's own name. Fails with errc::invalid_value.
+/// Applies the rules: `--opt value`, `--opt=value`, `-x`, `-xvalue`, clusters of letters; dashes or
+/// underscores; unique prefixes of long options, where ours do not compete with torchrun's; the
+/// last of several wins; a value may not be an option unless it is joined (negative numbers may);
+/// the first literal `--`, before or right after the program, is dropped. Options that are not
+/// given take PET_NAME from `environment`. Reading ends at a request, as --help. `arguments` is
+/// argv without the program's own name. Fails with errc::invalid_value or no code.
 base::Result<ParsedArguments> apply_argument_rules(std::span<const std::string> arguments,
                                                    const agent::Environment& environment);
-
-/// The text of --help: a usage line and one line per option.
-std::string help_text();
-
-/// A Python integer: white space around it, a sign and single underscores between digits are
-/// allowed. Nothing when it is none or does not fit.
-std::optional<long> parse_python_integer(std::string_view text);
 
 }  // namespace rankrun::launch

@@ -65,7 +65,8 @@ agent::Environment read_environment() {
 }
 
 HostFacts probe_host() {
-  return {usable_cpus(), gpu_devices(), random_id()};
+  const auto visible_gpus = [] { return DeviceCount{gpu_devices(), "files /dev/nvidiaN"}; };
+  return {usable_cpus(), "CPU affinity", visible_gpus, random_id()};
 }
 
 }  // namespace rankrun::launch

@@ -20,6 +20,8 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace rankrun::launch {
@@ -51,21 +53,38 @@ std::string temp_dir(const agent::Environment& environment) {
   return ::access(kMemory, W_OK | X_OK) == 0 ? kMemory : "/tmp";
 }
 
-asio::awaitable<void> forward_signals(agent::SignalSource& signals, agent::Agent& agent) {
+// Those that the user wants handled, those that programs take as messages, and news of children
+// where these matter.
+std::set<int> signals_of(const agent::LaunchConfig& config) {
+  std::set<int> signals = config.handled_signals;
+  signals.insert({SIGUSR1, SIGUSR2});
+  const bool is_container_init = ::getpid() == 1;
+  if (is_container_init || config.stdin_rank) signals.insert(SIGCHLD);
+  return signals;
+}
+
+asio::awaitable<void> forward_signals(agent::SignalSource& signals,
+                                      agent::PosixProcessRunner& runner,
+                                      agent::Agent& agent) {
   while (const int signal = co_await signals.next()) {
-    agent.request_stop(signal);
+    if (signal == SIGCHLD) {
+      runner.on_child_signal();
+    } else {
+      agent.on_signal(signal);
+    }
   }
 }
 
 // Runs the agent to its end; the loop's signals stop it.
 asio::awaitable<agent::Ending> run_agent(agent::AgentContext context,
-                                         agent::SignalSource& signals) {
+                                         agent::SignalSource& signals,
+                                         agent::PosixProcessRunner& runner) {
   const auto executor = co_await asio::this_coro::executor;
   agent::Console& console = context.console;
   agent::Agent agent(executor, std::move(context));
   base::TaskGroup tasks(
       executor, [&agent](const std::exception_ptr& thrown) { agent.fail(base::error_of(thrown)); });
-  tasks.spawn(forward_signals(signals, agent));
+  tasks.spawn(forward_signals(signals, runner, agent));
   agent::Ending ending = co_await agent.run();
   tasks.stop();
   co_await tasks.join();
@@ -80,7 +99,7 @@ asio::awaitable<Result<int>> run(const agent::LaunchConfig& config,
   const auto executor = co_await asio::this_coro::executor;
   auto command = agent::resolve_command(config.program, config.environment);
   if (!command) co_return failure(std::move(command.error()));
-  auto signals = agent::SignalSource::open(executor);
+  auto signals = agent::SignalSource::open(executor, signals_of(config));
   if (!signals) co_return failure(std::move(signals.error()));
   auto log_dir = agent::LogDir::create(config.log_dir, temp_dir(config.environment), config.run_id);
   if (!log_dir) co_return failure(std::move(log_dir.error()));
@@ -93,8 +112,9 @@ asio::awaitable<Result<int>> run(const agent::LaunchConfig& config,
                               .runner = runner,
                               .console = console,
                               .log_dir = *log_dir,
+                              .stdin_is_terminal = ::isatty(STDIN_FILENO) == 1,
                               .log = log};
-  const agent::Ending ending = co_await run_agent(std::move(context), **signals);
+  const agent::Ending ending = co_await run_agent(std::move(context), **signals, runner);
   const int code = agent::exit_code(ending);
   if (ending.error) log->error("{}", ending.error->message());
   if (const auto kept = log_dir->close(code != 0)) {
@@ -108,6 +128,9 @@ asio::awaitable<int> run_and_tell(const agent::LaunchConfig& config) {
   agent::Console console(executor, STDERR_FILENO);
   const base::Logger log = base::make_logger(
       "rankrun", config.log_level, std::make_shared<agent::ConsoleSink>(executor, console));
+  for (const std::string& notice : config.notices) {
+    log->warn("{}", notice);
+  }
   const Result<int> code = co_await run(config, console, log);
   if (!code) log->error("{}", code.error().message());
   co_await console.close(Clock::now() + kConsoleLimit);

@@ -11,15 +11,14 @@
 
 int main(int argc, char** argv) {
   using namespace rankrun;
-  constexpr int kUsageError = 2;
   try {
     launch::open_standard_descriptors();
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const auto invocation =
         launch::parse_invocation(arguments, launch::read_environment(), launch::probe_host());
     if (!invocation) {
-      std::fprintf(stderr, "rankrun: error: %s\n", invocation.error().message().c_str());
-      return kUsageError;
+      std::fprintf(stderr, "rankrun: error: %s\n", invocation.error().error.message().c_str());
+      return invocation.error().exit_code;
     }
     if (const auto* print = std::get_if<launch::PrintText>(&*invocation)) {
       return std::fputs(print->text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;

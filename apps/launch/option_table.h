@@ -1,66 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every option of rankrun, as data: parsing, the PET_* variables and --help come from this table.
+// Every option of rankrun, as data: parsing, the PET_* variables, --help, the man page, the shell
+// completions and the table in agent/README.md come from this one table.
 #pragma once
 
-#include <array>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rankrun::launch {
 
+/// What an option takes.
 enum class OptionKind {
-  value,   ///< takes one value
-  toggle,  ///< is there or not
+  text,     ///< any value; a rule of its own understands it
+  integer,  ///< a whole number
+  number,   ///< a number, as 0.1
+  choice,   ///< one of the literal words of its value name
+  toggle,   ///< no value: it is there or not
+  request,  ///< no value: it asks for a text instead of a launch, so what follows does not matter
+};
+
+/// What becomes of it.
+enum class OptionState {
+  works,
+  no_effect,  ///< accepted and checked
+  one_node,   ///< what needs several nodes is refused until they exist
+  refused,
+  ours,  ///< torchrun does not have it
 };
 
 struct Option {
   std::string_view name;  ///< long name with dashes; the one with underscores is an option too
   char letter;            ///< 0: no short form
   OptionKind kind;
-  bool has_variable;  ///< PET_NAME sets it when the command line does not
-  std::string_view value_name;
-  std::string_view help;
+  OptionState state;
+  bool has_variable;            ///< PET_NAME sets it when the command line does not
+  std::string_view value_name;  ///< words in lower case stand for themselves: "N|auto"
+  std::string_view help;        ///< sentences
+  std::string_view difference;  ///< from torchrun, with the reason; empty: none
 };
 
-inline constexpr auto kValue = OptionKind::value;
-inline constexpr auto kToggle = OptionKind::toggle;
+/// torchrun's options in the order of its help, then ours.
+std::span<const Option> option_table();
 
-// clang-format off
-inline constexpr std::array kOptions = {
-    Option{"nnodes", 0, kValue, true, "N|MIN:MAX", "Number of nodes; so far 1."},
-    Option{"nproc-per-node", 0, kValue, true, "N|auto|cpu|gpu",
-           "Workers on this node; auto: one per GPU, without GPUs one per CPU. Default 1."},
-    Option{"rdzv-backend", 0, kValue, true, "NAME",
-           "static or c10d; on one node both are in this process. Default static."},
-    Option{"rdzv-endpoint", 0, kValue, true, "HOST[:PORT]",
-           "With static: where the workers' store listens."},
-    Option{"rdzv-id", 0, kValue, true, "ID",
-           "Id of the job. Default: random for a bare command, else none."},
-    Option{"rdzv-conf", 0, kValue, true, "K=V,...",
-           "Options of the rendezvous; its form is checked, of no effect on one node."},
-    Option{"standalone", 0, kToggle, true, "",
-           "One node, c10d, random id, free port; overrides the rendezvous options."},
-    Option{"max-restarts", 0, kValue, true, "N",
-           "How often all workers are started again after a failure. Default 0."},
-    Option{"monitor-interval", 0, kValue, true, "SECONDS",
-           "Accepted for torchrun's sake; the end of a worker is seen at once."},
-    Option{"role", 0, kValue, true, "NAME", "Role of the workers, for ROLE_* variables. Default default."},
-    Option{"module", 'm', kToggle, true, "", "Run the program as a Python module."},
-    Option{"no-python", 0, kToggle, true, "", "Run the program directly, without a Python interpreter."},
-    Option{"log-dir", 0, kValue, true, "DIR",
-           "Where workers write error files. Default: a temporary one; /dev/null: none."},
-    Option{"node-rank", 0, kValue, true, "N", "Rank of this node; on one node 0."},
-    Option{"master-addr", 0, kValue, true, "ADDR",
-           "Address of this host that the workers' store binds. Default 127.0.0.1."},
-    Option{"master-port", 0, kValue, true, "PORT", "Port of the workers' store. Default: a free one."},
-    Option{"local-addr", 0, kValue, true, "ADDR",
-           "Address of this node; binds the workers' store when --master-addr is not given."},
-    Option{"shutdown-timeout", 0, kValue, true, "SECONDS",
-           "From the first signal that stops the workers to SIGKILL. Default 30."},
-    Option{"legacy", 0, kToggle, false, "",
-           "Serve PyTorch 1.13 and 2.0 also when the store is not on loopback."},
-    Option{"help", 'h', kToggle, false, "", "Print this help."},
-    Option{"version", 0, kToggle, false, "", "Print the version."},
-};
-// clang-format on
+bool takes_value(const Option& option);
+
+/// The words of the value name that stand for themselves.
+std::vector<std::string_view> literal_words(const Option& option);
+
+/// "--nproc-per-node" and, where it differs, "--nproc_per_node".
+std::vector<std::string> long_spellings(const Option& option);
+
+/// "PET_NPROC_PER_NODE".
+std::string variable_name(std::string_view option);
+
+/// For people: "works", "accepted, no effect", "one node only", "refused", "ours".
+std::string_view to_string(OptionState state);
 
 }  // namespace rankrun::launch

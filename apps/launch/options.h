@@ -6,17 +6,25 @@
 #include "agent/config.h"
 #include "store/base/result.h"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <variant>
 
 namespace rankrun::launch {
 
+/// GPUs that a program started here would see.
+struct DeviceCount {
+  int visible = 0;
+  std::string how;  ///< "NVML: 8 devices, CUDA_VISIBLE_DEVICES names 4 of them"
+};
+
 /// What the parser needs to know of this machine and moment.
 struct HostFacts {
-  int usable_cpus = 1;    ///< by CPU affinity
-  int gpus = 0;           ///< GPU devices present
-  std::string random_id;  ///< the job id when none is given
+  int usable_cpus = 1;
+  std::string how_cpus;                       ///< what set their number: "CPU affinity"
+  std::function<DeviceCount()> visible_gpus;  ///< asked only when the number of GPUs matters
+  std::string random_id;                      ///< the job id when none is given
 };
 
 /// Text to print instead of launching anything.
@@ -26,10 +34,17 @@ struct PrintText {
 
 using Invocation = std::variant<agent::LaunchConfig, PrintText>;
 
+/// Why nothing is launched.
+struct UsageError {
+  base::Error error;
+  int exit_code = 2;  ///< 1 for a bad value with --exit-code=torchrun
+};
+
 /// Understands and checks everything that can be checked without touching the system. `arguments`
-/// is argv without the program's own name. Every failure is a usage error (exit code 2).
-base::Result<Invocation> parse_invocation(std::span<const std::string> arguments,
-                                          const agent::Environment& environment,
-                                          const HostFacts& host);
+/// is argv without the program's own name.
+[[nodiscard]] tl::expected<Invocation, UsageError> parse_invocation(
+    std::span<const std::string> arguments,
+    const agent::Environment& environment,
+    const HostFacts& host);
 
 }  // namespace rankrun::launch

@@ -107,7 +107,8 @@ struct Setup {
   LogDir log_dir = *LogDir::create("/dev/null", "/tmp", "id");
   Agent agent{
       loop.get_executor(),
-      AgentContext{config, command, rendezvous, runner, console, log_dir, tests::silent_log()}};
+      AgentContext{
+          config, command, rendezvous, runner, console, log_dir, false, tests::silent_log()}};
   Ending ending;
 };
 
@@ -133,7 +134,7 @@ asio::awaitable<void> second_exits_with(Setup& setup, int code) {
 asio::awaitable<void> stop_with(Setup& setup, std::size_t started, std::vector<int> signals) {
   co_await setup.until_started(started);
   for (const int signal : signals) {
-    setup.agent.request_stop(signal);
+    setup.agent.on_signal(signal);
   }
 }
 

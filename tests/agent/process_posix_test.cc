@@ -198,6 +198,16 @@ TEST_CASE("a process that nobody ended is gone with its owner", "[agent][process
   CHECK(::kill(pid, 0) != 0);
 }
 
+TEST_CASE("a process reads our input or nothing, and writes where it is told", "[agent][process]") {
+  tests::Pipe output;
+  ProcessSpec spec = shell("");
+  spec.arguments.back() = "readlink /proc/self/fd/0; echo to stderr >&2";
+  spec.stdout_fd = output.write_end.get();
+  spec.input = Input::nothing;
+  CHECK(run(spec).output == "to stderr\n");
+  CHECK(output.read_available() == "/dev/null\n");
+}
+
 TEST_CASE("a program that cannot be started is an error and not a process", "[agent][process]") {
   const tests::TempDir dir;
   asio::io_context loop(1);

@@ -7,10 +7,14 @@
 
 #include <signal.h>
 
+#include <set>
+
 namespace rankrun::agent {
 namespace {
 
 namespace asio = boost::asio;
+
+const std::set<int> stop_signals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
 
 asio::awaitable<void> expect_signal(SignalSource& signals, int expected) {
   ::raise(expected);
@@ -20,9 +24,9 @@ asio::awaitable<void> expect_signal(SignalSource& signals, int expected) {
 
 TEST_CASE("stop signals arrive as values and end nothing", "[agent][signals]") {
   asio::io_context loop(1);
-  auto signals = SignalSource::open(loop.get_executor());
+  auto signals = SignalSource::open(loop.get_executor(), stop_signals);
   REQUIRE(signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) {
+  for (const int signal : stop_signals) {
     tests::run_loop(loop, expect_signal(**signals, signal));
     loop.restart();
   }
@@ -31,11 +35,17 @@ TEST_CASE("stop signals arrive as values and end nothing", "[agent][signals]") {
 TEST_CASE("an ignored SIGHUP stays ignored", "[agent][signals]") {
   ::signal(SIGHUP, SIG_IGN);
   asio::io_context loop(1);
-  auto signals = SignalSource::open(loop.get_executor());
+  auto signals = SignalSource::open(loop.get_executor(), stop_signals);
   REQUIRE(signals);
   ::raise(SIGHUP);
   tests::run_loop(loop, expect_signal(**signals, SIGTERM));
   ::signal(SIGHUP, SIG_DFL);
+}
+
+TEST_CASE("four signals end a job, the others are for its workers", "[agent][signals]") {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    CHECK(is_stop_signal(signal) == stop_signals.contains(signal));
+  }
 }
 
 }  // namespace

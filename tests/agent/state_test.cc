@@ -62,8 +62,8 @@ event::Failed trouble() {
 }
 
 // An agent of two workers that are running.
-AgentState running() {
-  AgentState state(2);
+AgentState running(OnTerm on_term = OnTerm::stop) {
+  AgentState state(2, on_term);
   CHECK(line(state.start()) == "join");
   CHECK(line(state.on(formed(1))) == "start view 1");
   CHECK(state.phase() == Phase::running);
@@ -151,6 +151,47 @@ TEST_CASE("the second stop signal kills at once", "[agent][state]") {
   CHECK(state.ending().stop_signal == SIGTERM);
 }
 
+TEST_CASE("a notice of SIGTERM leaves the workers their time, and nothing is started again",
+          "[agent][state]") {
+  AgentState state = running(OnTerm::notify);
+  CHECK(line(state.on(event::StopRequested{SIGTERM})) == "signal 15");
+  CHECK(state.phase() == Phase::running);
+  SECTION("when they end well") {
+    CHECK(line(state.on(ended(0, 0))).empty());
+    CHECK(line(state.on(ended(1, 0))) == "end");
+    CHECK(line(state.on(event::WorkersGone{})) == "leave");
+    CHECK(state.ending().stop_signal == SIGTERM);
+  }
+  SECTION("when one fails, the others are stopped as after any failure") {
+    CHECK(line(state.on(killed(0, SIGTERM))) == "announce 0, signal 15, arm");
+    state.on(ended(1, 0));
+    CHECK(line(state.on(event::WorkersGone{})) == "leave");
+  }
+  SECTION("the second signal stops them, the third kills") {
+    CHECK(line(state.on(event::StopRequested{SIGTERM})) == "signal 15, arm");
+    CHECK(line(state.on(event::StopRequested{SIGINT})) == "end");
+    CHECK(state.ending().stop_signal == SIGTERM);
+  }
+}
+
+TEST_CASE("with notices on, other stop signals stop as ever", "[agent][state]") {
+  AgentState state = running(OnTerm::notify);
+  CHECK(line(state.on(event::StopRequested{SIGINT})) == "signal 2, arm");
+  CHECK(line(state.on(event::StopRequested{SIGTERM})) == "end");
+}
+
+TEST_CASE("a signal for the workers is passed on as long as there are some", "[agent][state]") {
+  AgentState state = running();
+  CHECK(line(state.on(event::SignalForWorkers{SIGUSR1})) == "signal 10");
+  CHECK(state.phase() == Phase::running);
+  CHECK_FALSE(state.ending().stop_signal);
+  state.on(ended(0, 1));
+  CHECK(line(state.on(event::SignalForWorkers{SIGUSR1})) == "signal 10");
+  state.on(ended(1, 0));
+  state.on(event::WorkersGone{});
+  CHECK(line(state.on(event::SignalForWorkers{SIGUSR1})).empty());
+}
+
 TEST_CASE("a stop signal after a failure prevents the restart", "[agent][state]") {
   AgentState state = running();
   state.on(ended(0, 1));
@@ -160,7 +201,7 @@ TEST_CASE("a stop signal after a failure prevents the restart", "[agent][state]"
 }
 
 TEST_CASE("a stop signal ends a join and a report", "[agent][state]") {
-  AgentState joining(2);
+  AgentState joining(2, OnTerm::stop);
   joining.start();
   CHECK(line(joining.on(event::StopRequested{SIGTERM})) == "leave");
   CHECK(line(joining.on(formed(1))).empty());  // came too late: nothing is started
@@ -175,7 +216,7 @@ TEST_CASE("a stop signal ends a join and a report", "[agent][state]") {
 
 TEST_CASE("trouble of our own leaves the job, after the workers are gone", "[agent][state]") {
   SECTION("while joining") {
-    AgentState state(2);
+    AgentState state(2, OnTerm::stop);
     state.start();
     CHECK(line(state.on(trouble())) == "leave");
     CHECK(line(state.on(event::Left{})).empty());
@@ -202,7 +243,7 @@ TEST_CASE("trouble of our own leaves the job, after the workers are gone", "[age
     CHECK(line(state.on(trouble())) == "leave");
   }
   SECTION("while leaving: the end all the same, and the first trouble is kept") {
-    AgentState state(2);
+    AgentState state(2, OnTerm::stop);
     state.start();
     state.on(trouble());
     CHECK(line(state.on(event::Failed{{std::make_error_code(std::errc::timed_out), "y", ""}}))

@@ -114,5 +114,23 @@ TEST_CASE("local_rank is substituted as torchrun does", "[agent][command]") {
   CHECK(substitute_local_rank("", 1).empty());
 }
 
+TEST_CASE("one worker reads the terminal, with job control when it was chosen",
+          "[agent][command]") {
+  LaunchConfig config;
+  config.local_world_size = GENERATE(1, 2);
+  const bool is_alone = config.local_world_size == 1;
+  SECTION("without a choice, several workers do not compete for a terminal") {
+    CHECK(input_of(config, 0, true) == (is_alone ? Input::inherited : Input::nothing));
+    CHECK(input_of(config, 0, false) == Input::inherited);
+  }
+  SECTION("with a choice, only that one reads") {
+    config.stdin_rank = 0;
+    CHECK(input_of(config, 0, true) == Input::terminal);
+    CHECK(input_of(config, 0, false) == Input::inherited);
+    CHECK(input_of(config, 1, true) == Input::nothing);
+    CHECK(input_of(config, 1, false) == Input::nothing);
+  }
+}
+
 }  // namespace
 }  // namespace rankrun::agent

@@ -44,7 +44,6 @@ TEST_CASE("a worker gets every variable that torchrun sets", "[agent][env]") {
                            {"TORCHELASTIC_MAX_RESTARTS", "3"},
                            {"TORCHELASTIC_RESTART_COUNT", "1"},
                            {"TORCHELASTIC_RUN_ID", "job1"},
-                           {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
                            {"TORCHELASTIC_USE_AGENT_STORE", "True"},
                            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                            {"WORLD_SIZE", "6"}});

@@ -1,176 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/launch/options.h"
 
-#include <catch2/catch.hpp>
+#include "apps/launch/option_table.h"
+#include "tests/apps/launch_case.h"
+
+#include <algorithm>
 
 namespace rankrun::launch {
 namespace {
 
 using agent::Environment;
+using agent::ExitCodeStyle;
 using agent::LaunchConfig;
-using agent::ProgramKind;
-using Words = std::vector<std::string>;
-
-const HostFacts usual_host{.usable_cpus = 6, .gpus = 0, .random_id = "random"};
-
-LaunchConfig config(Words arguments,
-                    const Environment& env = {},
-                    const HostFacts& host = usual_host) {
-  arguments.emplace_back("x.py");
-  const auto invocation = parse_invocation(arguments, env, host);
-  if (!invocation) FAIL(invocation.error().message());
-  return std::get<LaunchConfig>(*invocation);
-}
-
-std::string refused(Words arguments,
-                    const Environment& env = {},
-                    const HostFacts& host = usual_host) {
-  arguments.emplace_back("x.py");
-  const auto invocation = parse_invocation(arguments, env, host);
-  REQUIRE_FALSE(invocation);
-  return invocation.error().message();
-}
 
 TEST_CASE("a bare command is one worker on loopback under a random id", "[launch][options]") {
-  const LaunchConfig bare = config({}, {{"HOME", "/h"}});
-  CHECK(bare.program == agent::Program{ProgramKind::python_script, "x.py", {}});
-  CHECK(bare.local_world_size == 1);
-  CHECK(bare.max_restarts == 0);
-  CHECK(bare.run_id == "random");
-  CHECK(bare.role == "default");
-  CHECK(bare.master_addr == "127.0.0.1");
-  CHECK(bare.master_port == 0);
-  CHECK(bare.log_dir == std::nullopt);
-  CHECK(bare.shutdown_timeout == std::chrono::seconds(30));
-  CHECK(bare.environment == Environment{{"HOME", "/h"}});
-}
-
-TEST_CASE("the number of workers is a number or follows the machine", "[launch][options]") {
-  CHECK(config({"--nproc-per-node=12"}).local_world_size == 12);
-  CHECK(config({"--nproc-per-node=cpu"}).local_world_size == 6);
-  CHECK(config({"--nproc-per-node=auto"}).local_world_size == 6);
-  HostFacts gpus = usual_host;
-  gpus.gpus = 4;
-  CHECK(config({"--nproc-per-node=auto"}, {}, gpus).local_world_size == 4);
-  CHECK(config({"--nproc-per-node=gpu"}, {}, gpus).local_world_size == 4);
-  CHECK(
-      config({"--nproc-per-node=gpu"}, {{"CUDA_VISIBLE_DEVICES", "1,3"}}, gpus).local_world_size ==
-      2);
-  CHECK(config({"--nproc-per-node=gpu"}, {{"CUDA_VISIBLE_DEVICES", "1,-1,3"}}, gpus)
-            .local_world_size == 1);
-  CHECK(config({"--nproc-per-node=auto"}, {{"CUDA_VISIBLE_DEVICES", ""}}, gpus).local_world_size ==
-        6);
-  CHECK_THAT(refused({"--nproc-per-node=gpu"}), Catch::Contains("no GPU found"));
-  for (const auto* value : {"0", "-1", "foo", "", "1.5", "99999999"}) {
-    CHECK_THAT(
-        refused({std::string("--nproc-per-node=") + value}),
-        Catch::StartsWith(std::string("--nproc-per-node=") + value + ": invalid value; use"));
-  }
-}
-
-TEST_CASE("one node in every spelling, and no more than one", "[launch][options]") {
-  for (const auto* value : {"1", "1:1", " 1 "}) {
-    CHECK(config({std::string("--nnodes=") + value}).local_world_size == 1);
-  }
-  for (const auto* value : {"0", "1:0", "2:1", "a", "1:2:3", ""}) {
-    CHECK_THAT(refused({std::string("--nnodes=") + value}), Catch::Contains("MIN:MAX"));
-  }
-  for (const auto* value : {"2", "1:2"}) {
-    CHECK_THAT(refused({std::string("--nnodes=") + value}), Catch::Contains("not supported yet"));
-  }
-  CHECK_THAT(refused({"--node-rank=1"}), Catch::Contains("--node-rank=1"));
-}
-
-TEST_CASE("the store's address comes from the endpoint or the address options",
-          "[launch][options]") {
-  const auto master = [](const Words& arguments) {
-    const LaunchConfig made = config(arguments);
-    return made.master_addr + " " + std::to_string(made.master_port);
-  };
-  CHECK(master({"--master-port=29500"}) == "127.0.0.1 29500");
-  CHECK(master({"--master-addr=10.0.0.1"}) == "10.0.0.1 0");
-  CHECK(master({"--local-addr=node1"}) == "node1 0");
-  CHECK(master({"--master-addr=a", "--local-addr=b"}) == "a 0");
-  CHECK(master({"--master-addr=::1", "--master-port=1"}) == "::1 1");
-  CHECK(master({"--master-addr=[::1]"}) == "::1 0");
-  CHECK_THAT(refused({"--master-addr=node1:29500"}), Catch::Contains("--master-port"));
-  CHECK(master({"--rdzv-endpoint=[::1]:7"}) == "::1 7");
-  CHECK(master({"--rdzv-endpoint=node1", "--master-port=8"}) == "node1 8");
-  CHECK(master({"--rdzv-backend=c10d", "--rdzv-endpoint=node1:29400"}) == "127.0.0.1 0");
-  CHECK(master({"--standalone", "--rdzv-endpoint=node1:29400"}) == "127.0.0.1 0");
-  CHECK_THAT(refused({"--rdzv-endpoint=node1"}), Catch::Contains("has no port"));
-  CHECK_THAT(refused({"--rdzv-backend=c10d", "--rdzv-endpoint=node1:x"}),
-             Catch::Contains("--rdzv-endpoint"));
-  CHECK_THAT(refused({"--master-port=65536"}), Catch::Contains("--master-port=65536"));
-  CHECK_THAT(refused({"--master-addr=no de"}), Catch::Contains("--master-addr"));
-}
-
-TEST_CASE("the job's id is the given one, else random, else none", "[launch][options]") {
-  CHECK(config({"--rdzv-id=job7"}).run_id == "job7");
-  CHECK(config({"--standalone", "--rdzv-id=job7"}).run_id == "random");
-  CHECK(config({"--master-port=29500"}).run_id == "none");
-  CHECK(config({"--rdzv-backend=c10d"}).run_id == "none");
-  CHECK_THAT(refused({"--rdzv-id="}), Catch::Contains("--rdzv-id="));
-}
-
-TEST_CASE("backends that are not there are refused by name", "[launch][options]") {
-  CHECK_THAT(refused({"--rdzv-backend=etcd-v2"}), Catch::Contains("not supported yet"));
-  CHECK_THAT(refused({"--rdzv-backend=nope"}), Catch::Contains("use c10d or static"));
-}
-
-TEST_CASE("rendezvous options are key=value pairs", "[launch][options]") {
-  CHECK(config({"--rdzv-conf= a=1 , b=x=y"}).run_id == "random");
-  CHECK(config({"--rdzv-conf="}).run_id == "random");
-  CHECK_THAT(refused({"--rdzv-conf=a=1, backend =x"}), Catch::Contains("--rdzv-endpoint"));
-  for (const auto* value : {"abc", "a=", "=1", "a=1,,b=2", "a=1,", "a= "}) {
-    CHECK_THAT(refused({std::string("--rdzv-conf=") + value}), Catch::Contains("key=value"));
-  }
-}
-
-TEST_CASE("numbers have their range", "[launch][options]") {
-  CHECK(config({"--max-restarts=3"}).max_restarts == 3);
-  CHECK(config({"--shutdown-timeout=0"}).shutdown_timeout == std::chrono::seconds(0));
-  CHECK(config({}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "7"}}).shutdown_timeout ==
-        std::chrono::seconds(7));
-  CHECK(config({"--shutdown-timeout=5"}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}})
-            .shutdown_timeout == std::chrono::seconds(5));
-  CHECK(config({"--monitor-interval=0.1"}).max_restarts == 0);
-  CHECK(config({"--monitor-interval= +1e-1 "}).max_restarts == 0);
-  CHECK_THAT(refused({"--max-restarts=-1"}), Catch::Contains("whole number from 0"));
-  CHECK_THAT(refused({"--max-restarts=x"}), Catch::Contains("--max-restarts=x"));
-  CHECK_THAT(refused({"--shutdown-timeout=-1"}), Catch::Contains("--shutdown-timeout=-1"));
-  CHECK_THAT(refused({}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "x"}}),
-             Catch::Contains("TORCH_ELASTIC_SHUTDOWN_TIMEOUT=x"));
-  for (const auto* value : {"0", "-1", "x", "", "inf", "nan"}) {
-    CHECK_THAT(refused({std::string("--monitor-interval=") + value}),
-               Catch::Contains("seconds above 0"));
-  }
-  CHECK_THAT(refused({}, {{"LOGLEVEL", "loud"}}), Catch::Contains("LOGLEVEL=loud"));
+  LaunchConfig expected;
+  expected.program.name = "x.py";
+  expected.run_id = "random";
+  expected.handled_signals = {1, 2, 3, 15};
+  expected.environment = {{"HOME", "/h"},
+                          {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"}};
+  CHECK(config({}, {{"HOME", "/h"}}) == expected);
 }
 
 TEST_CASE("a bad value is named by what set it", "[launch][options]") {
-  CHECK_THAT(refused({"--master-port=x"}), Catch::StartsWith("--master-port=x: "));
-  CHECK_THAT(refused({}, {{"PET_MASTER_PORT", "x"}}), Catch::StartsWith("PET_MASTER_PORT=x: "));
+  CHECK_THAT(refused({"--master-port=-1"}), Catch::StartsWith("--master-port=-1: "));
+  CHECK_THAT(refused({}, {{"PET_MASTER_PORT", "-1"}}), Catch::StartsWith("PET_MASTER_PORT=-1: "));
 }
 
-TEST_CASE("a program is a script, a module or an executable", "[launch][options]") {
-  CHECK(config({"-m"}).program.kind == ProgramKind::python_module);
-  CHECK(config({"--no-python"}).program.kind == ProgramKind::executable);
+TEST_CASE("switches and levels of the whole launch", "[launch][options]") {
   CHECK(config({"--legacy"}).serve_legacy_anywhere);
-  CHECK(config({"--log-dir=/logs"}).log_dir == "/logs");
-  CHECK_THAT(refused({"-m", "--no-python"}), Catch::Contains("exclude each other"));
-  CHECK_FALSE(parse_invocation({}, {}, usual_host));
+  CHECK(config({}, {{"LOGLEVEL", "info"}}).log_level == spdlog::level::info);
+  CHECK_THAT(refused({}, {{"LOGLEVEL", "loud"}}), Catch::Contains("LOGLEVEL=loud"));
+  CHECK(config({}).exit_code_style == ExitCodeStyle::worker);
+  CHECK(config({"--exit-code=worker"}).exit_code_style == ExitCodeStyle::worker);
+  CHECK(config({}, {{"PET_EXIT_CODE", "torchrun"}}).exit_code_style == ExitCodeStyle::torchrun);
 }
 
-TEST_CASE("help and version are printed instead of launching", "[launch][options]") {
+TEST_CASE("a refusal has exit code 2, or torchrun's when that is asked for", "[launch][options]") {
+  struct Refusal {
+    std::string argument;
+    int of_torchrun;
+  };
+  // What torchrun's parser refuses is 2 there, too; later it ends with 1.
+  const auto refusal = GENERATE(values<Refusal>({
+      {"--bogus", 2},
+      {"--max-restarts=x", 2},
+      {"--monitor-interval=x", 2},
+      {"--start-method=x", 2},
+      {"--master-port=", 2},
+      {"--nnodes=1:2:3", 1},
+      {"--nnodes=a", 1},
+      {"--nnodes=0", 1},
+      {"--nproc-per-node=foo", 1},
+      {"--nproc-per-node=gpu", 1},
+      {"--max-restarts=-1", 1},
+      {"--monitor-interval=0", 1},
+      {"--redirects=4", 1},
+      {"--local-ranks-filter=x", 1},
+      {"--rdzv-conf=abc", 1},
+      {"--rdzv-conf==x", 1},
+      {"--rdzv-conf=backend=x", 1},
+      {"--rdzv-conf=is_host=x", 1},
+      {"--rdzv-conf=join_timeout=x", 1},
+      {"--rdzv-endpoint=a:99999", 1},
+      {"--rdzv-endpoint=localhost", 1},
+      {"--rdzv-backend=nope", 1},
+      {"--logs-specs=nope", 1},
+      {"--event-log-handler=nope", 1},
+      {"--shutdown-timeout=-1", 1},
+      {"--signals-to-handle=SIGKILL", 1},
+  }));
+  CAPTURE(refusal.argument);
+  CHECK(usage_error({refusal.argument}).exit_code == 2);
+  CHECK(usage_error({"--exit-code=torchrun", refusal.argument}).exit_code == refusal.of_torchrun);
+}
+
+TEST_CASE("a command without a program is refused", "[launch][options]") {
+  const auto invocation = parse_invocation({}, {{"PET_EXIT_CODE", "torchrun"}}, host_with_gpus(0));
+  REQUIRE_FALSE(invocation);
+  CHECK(invocation.error().exit_code == 2);
+  CHECK_THAT(invocation.error().error.message(), Catch::Contains("no program given"));
+}
+
+// Values that no option can want, or that few can; all ends in a config or in one line.
+TEST_CASE("no value of any option is more than a line", "[launch][options]") {
+  const std::string huge(131'071, 'x');  // the longest argument that Linux takes
+  const std::string digits(131'071, '9');
+  for (const Option& option : option_table()) {
+    for (const std::string& value : Words{"", huge, digits, "-1", "-" + digits, "\xff\xfe", "\n"}) {
+      CAPTURE(option.name, value.substr(0, 5));
+      const Words joined = {"--" + std::string(option.name) + "=" + value, "x.py"};
+      const Environment variable = {{variable_name(option.name), value}};
+      for (const auto& invocation :
+           {parse_invocation(joined, {}, host_with_gpus(0)),
+            parse_invocation(Words{"x.py"}, variable, host_with_gpus(0))}) {
+        if (invocation) continue;
+        const std::string message = invocation.error().error.message();
+        CHECK(invocation.error().exit_code == 2);
+        CHECK_FALSE(message.empty());
+        CHECK(message.size() < 1200);
+        CHECK(message.find('\n') == std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("texts are printed instead of launching", "[launch][options]") {
   const auto print = [](const Words& arguments) {
-    const auto invocation = parse_invocation(arguments, {}, usual_host);
+    const auto invocation = parse_invocation(arguments, {}, host_with_gpus(0));
     REQUIRE(invocation);
     return std::get<PrintText>(*invocation).text;
   };
   CHECK_THAT(print({"--help"}), Catch::StartsWith("usage: rankrun"));
   CHECK(print({"-h"}) == print({"--help"}));
+  CHECK(print({"-hm", "--nnodes=a"}) == print({"--help"}));
   CHECK_THAT(print({"--version"}), Catch::StartsWith("rankrun "));
+  CHECK_THAT(print({"--print-man"}), Catch::StartsWith(".TH RANKRUN 1"));
+  CHECK_THAT(print({"--print-completion=bash"}), Catch::Contains("complete -o default"));
+  CHECK_THAT(print({"--print-completion", "zsh", "x"}), Catch::StartsWith("#compdef rankrun"));
+  CHECK_THAT(refused({"--print-completion=tcsh"}), Catch::EndsWith("use one of bash, zsh"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // What is executed for a command line, and what rankrun says about itself.
 #include "tests/support/rankrun_case.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -46,6 +48,13 @@ TEST_CASE("a script is run by the interpreter, unbuffered", "[e2e][command]") {
   const RunResult result = rankrun.run({"train.py", "--lr", "0.1"});
   CHECK_THAT(result, ExitsWith(0));
   CHECK(result.out == called(python, "-u\ntrain.py\n--lr\n0.1\n"));
+}
+
+TEST_CASE("a dash stands for a script on stdin", "[e2e][command]") {
+  RankrunCase rankrun;
+  const std::string python = write_interpreter(rankrun, "python3");
+  rankrun.set("PYTHON_EXEC", python);
+  CHECK(rankrun.run({"-", "--lr"}).out == called(python, "-u\n-\n--lr\n"));
 }
 
 TEST_CASE("a module is run by its name", "[e2e][command]") {
@@ -125,6 +134,61 @@ TEST_CASE("arguments name the local rank, and a doubled dollar is one", "[e2e][c
   CHECK(rankrun.read("arguments.1") == "out.1\n1\n$\n$HOME\n${rank}\n");
 }
 
+TEST_CASE("thousands of arguments and a megabyte of environment reach the program",
+          "[e2e][command]") {
+  RankrunCase rankrun;
+  constexpr int kArguments = 10'000;
+  constexpr int kVariables = 10;  // of 100 KiB: a single one may not hold 128 KiB
+  const std::string value(100 << 10, 'v');
+  for (int i = 0; i < kVariables; ++i) {
+    rankrun.set("LARGE_" + std::to_string(i), value);
+  }
+  std::vector<std::string> arguments{"--no-python", "sh", "-c", R"(echo $# ${#LARGE_9})", "sh"};
+  arguments.resize(arguments.size() + kArguments, "argument");
+  const RunResult result = rankrun.run(arguments);
+  CHECK_THAT(result, ExitsWith(0));
+  CHECK(result.out == "10000 102400\n");
+}
+
+TEST_CASE("a command that is too long for the system is refused in one line", "[e2e][command]") {
+  RankrunCase rankrun;
+  // rankrun itself fits below the limit of 2 MiB; its workers have the role twice.
+  const std::string value(100 << 10, 'v');
+  for (int i = 0; i < 19; ++i) {
+    rankrun.set("LARGE_" + std::to_string(i), value);
+  }
+  rankrun.set("PET_ROLE", value);
+  const RunResult result = rankrun.run({"--no-python", "sh", "-c", "touch started"});
+  CHECK_THAT(result, ExitsWith(1));
+  CHECK_THAT(
+      result.err,
+      Catch::Contains("cannot start '/usr/bin/sh'") || Catch::Contains("cannot start '/bin/sh'"));
+  CHECK_FALSE(rankrun.exists("started"));
+}
+
+TEST_CASE("a working directory that was deleted stops no program that needs none",
+          "[e2e][command]") {
+  RankrunCase rankrun;
+  std::filesystem::create_directory(rankrun.folder() / "gone");
+  rankrun.before_exec([] {
+    if (::chdir("gone") == 0) ::rmdir("../gone");
+  });
+  SECTION("it runs") {
+    const RunResult result =
+        rankrun.run({"--nproc-per-node=2", "--no-python", "sh", "-c", "echo $LOCAL_RANK >&2"});
+    CHECK_THAT(result, ExitsWith(0));
+    CHECK_THAT(result.err, Catch::Contains("0\n") && Catch::Contains("1\n"));
+  }
+  SECTION("a script in it is missing") {
+    CHECK_THAT(rankrun.run({"train.py"}), ExitsWith(127));
+  }
+  SECTION("a log directory in it cannot be made") {
+    const RunResult result = rankrun.run({"--log-dir=logs", "--no-python", "true"});
+    CHECK_THAT(result, ExitsWith(1));
+    CHECK_THAT(result.err, Catch::Contains("cannot create log directory 'logs'"));
+  }
+}
+
 TEST_CASE("help has one line for every option", "[e2e][command]") {
   RankrunCase rankrun;
   const RunResult result = rankrun.run({"--help"});
@@ -133,6 +197,20 @@ TEST_CASE("help has one line for every option", "[e2e][command]") {
   for (const std::string option : kOptions) {
     INFO(option);
     CHECK(lines_about(option, result.out) == 1);
+  }
+}
+
+TEST_CASE("the arguments of torch.distributed.launch work as there", "[e2e][command]") {
+  RankrunCase rankrun;
+  rankrun.write_program("worker", R"(printf '%s\n' "$@" >"arguments.$RANK")");
+  std::vector<std::string> arguments{"--torch-launch", "--nproc_per_node=2"};
+  const bool by_environment = GENERATE(false, true);
+  if (by_environment) arguments.emplace_back("--use_env");
+  arguments.insert(arguments.end(), {"--no_python", "./worker", "--lr", "1"});
+  CHECK_THAT(rankrun.run(arguments), ExitsWith(0));
+  for (const std::string rank : {"0", "1"}) {
+    const std::string injected = by_environment ? "" : "--local-rank=" + rank + "\n";
+    CHECK(rankrun.read("arguments." + rank) == injected + "--lr\n1\n");
   }
 }
 

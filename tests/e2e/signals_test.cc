@@ -2,7 +2,13 @@
 // Stopping a job by signals to rankrun, and what signals of its parent's must not break.
 #include "tests/support/rankrun_case.h"
 
+#include <fmt/format.h>
+
 #include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
 
 namespace rankrun::tests {
 
@@ -143,6 +149,106 @@ TEST_CASE("under nohup a hangup stops neither rankrun nor its workers", "[e2e][s
   rankrun.signal(SIGHUP);
   rankrun.write("go", "");
   CHECK_THAT(rankrun.wait(), ExitsWith(0));
+}
+
+TEST_CASE("user signals reach the workers and end nothing", "[e2e][signals]") {
+  RankrunCase rankrun;
+  start_two(rankrun,
+            R"(
+for name in USR1 USR2; do trap "echo $name >>got.$RANK" "$name"; done
+trap 'exit 0' TERM
+touch "ready.$RANK"
+while :; do sleep 0.02; done)",
+            {"--max-restarts=3"});
+  const auto both_got = [&](const std::string& names) {
+    return rankrun.read("got.0") == names && rankrun.read("got.1") == names;
+  };
+  rankrun.signal(SIGUSR1);
+  rankrun.wait_until("SIGUSR1 in both", [&] { return both_got("USR1\n"); });
+  rankrun.signal(SIGUSR2);
+  rankrun.wait_until("SIGUSR2 in both", [&] { return both_got("USR1\nUSR2\n"); });
+  rankrun.signal(SIGTERM);
+  CHECK_THAT(rankrun.wait(), ExitsWith(128 + SIGTERM));
+}
+
+TEST_CASE("a listed signal is passed on, one that is not listed acts as it does on any program",
+          "[e2e][signals]") {
+  RankrunCase rankrun;
+  start_two(rankrun,
+            R"(
+trap 'touch "got.$RANK"' WINCH
+touch "ready.$RANK"
+while :; do sleep 0.02; done)",
+            {"--signals-to-handle=SIGWINCH", "--log-dir=/dev/null"});
+  rankrun.signal(SIGWINCH);
+  rankrun.wait_for_file("got.0");
+  rankrun.wait_for_file("got.1");
+  rankrun.signal(SIGTERM);
+  CHECK(rankrun.wait().status == agent::ExitStatus::signaled(SIGTERM, false));
+}
+
+TEST_CASE("with --on-term=notify workers take their time after SIGTERM", "[e2e][signals]") {
+  RankrunCase rankrun;
+  start_two(rankrun,
+            R"(
+trap 'echo checkpoint >"got.$RANK"' TERM
+touch "ready.$RANK"
+until [ -e go ]; do sleep 0.02; done
+exit 0)",
+            {"--on-term=notify", "--shutdown-timeout=0", "--max-restarts=3"});
+  rankrun.signal(SIGTERM);
+  rankrun.wait_for_file("got.0");
+  rankrun.wait_for_file("got.1");
+  SECTION("and end by themselves") {
+    rankrun.write("go", "");
+    CHECK_THAT(rankrun.wait(), ExitsWith(128 + SIGTERM));
+    CHECK(rankrun.worker_ports().size() == 2);
+  }
+  SECTION("unless a second signal stops them") {
+    rankrun.signal(SIGTERM);
+    CHECK_THAT(rankrun.wait(), ExitsWith(128 + SIGTERM));
+  }
+}
+
+TEST_CASE("stopping and continuing rankrun is harmless", "[e2e][signals]") {
+  RankrunCase rankrun;
+  start_two(rankrun, "touch ready.$RANK; until [ -e go ]; do sleep 0.02; done; exit 6", {});
+  rankrun.signal(SIGSTOP);
+  rankrun.write("go", "");
+  rankrun.signal(SIGCONT);
+  CHECK_THAT(rankrun.wait(), ExitsWith(6));
+}
+
+TEST_CASE("as the first process of a container rankrun reaps orphans and obeys signals",
+          "[e2e][signals]") {
+  if (::geteuid() != 0) {
+    std::cout << "SKIPPED: a process namespace needs root" << std::endl;
+    return;
+  }
+  RankrunCase rankrun;
+  rankrun.start_through({"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"});
+  rankrun.write_worker(R"sh(
+trap 'exit 0' TERM
+(true &)
+(true &)
+children_of_init() { grep -lsE '^PPid:[[:space:]]1$' /proc/[0-9]*/status; }
+until [ "$(children_of_init)" = "/proc/$$/status" ]; do sleep 0.02; done
+touch reaped
+[ "$1" = stay ] || exit 5
+while :; do sleep 0.02; done)sh");
+  SECTION("and its exit code is the worker's") {
+    CHECK_THAT(rankrun.run({"--no-python", "./worker"}), ExitsWith(5));
+  }
+  SECTION("and stops on SIGTERM") {
+    rankrun.start({"--no-python", "./worker", "stay"});
+    rankrun.wait_for_file("reaped");
+    // unshare does not pass signals on; rankrun is its only child.
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", rankrun.pid()));
+    pid_t init = 0;
+    REQUIRE(children >> init);
+    ::kill(init, SIGTERM);
+    CHECK_THAT(rankrun.wait(), ExitsWith(128 + SIGTERM));
+  }
 }
 
 }  // namespace rankrun::tests

@@ -204,11 +204,12 @@ void RankrunCase::run_child(const std::vector<std::string>& arguments) const noe
   open_as(STDIN_FILENO, "/dev/null", O_RDONLY);
   open_as(STDOUT_FILENO, folder() / kOut, O_WRONLY | O_TRUNC | O_APPEND);
   open_as(STDERR_FILENO, folder() / kErr, O_WRONLY | O_TRUNC | O_APPEND);
-  std::vector<std::string> argv{"rankrun"};
+  std::vector<std::string> argv = wrapper_;
+  argv.emplace_back(RANKRUN_BINARY);
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = agent::environment_lines(environment_);
   if (before_exec_) before_exec_();
-  ::execve(RANKRUN_BINARY, base::c_strings(argv).data(), base::c_strings(variables).data());
+  ::execvpe(argv.front().c_str(), base::c_strings(argv).data(), base::c_strings(variables).data());
   ::_exit(127);
 }
 

@@ -21,6 +21,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rankrun::tests {
@@ -95,6 +96,9 @@ class RankrunCase {
   /// Done in the child right before rankrun is executed; for descriptors and signals.
   void before_exec(std::function<void()> step) { before_exec_ = std::move(step); }
 
+  /// A command that gets rankrun's as its arguments, and starts it; searched in PATH.
+  void start_through(std::vector<std::string> wrapper) { wrapper_ = std::move(wrapper); }
+
   /// Starts rankrun and waits for its end.
   RunResult run(const std::vector<std::string>& arguments);
 
@@ -131,6 +135,7 @@ class RankrunCase {
   Environment environment_;
   std::string marker_;
   std::function<void()> before_exec_;
+  std::vector<std::string> wrapper_;
   std::vector<std::uint16_t> ports_;
   pid_t pid_ = -1;        // of the last run
   base::UniqueFd pidfd_;  // open while rankrun is unreaped
