@@ -143,6 +143,9 @@ std::vector<ProcessSpec> Agent::worker_specs() const {
     for (const std::string& argument : context_.command.arguments) {
       spec.arguments.push_back(substitute_local_rank(argument, local_rank));
     }
+    if (!context_.placements.empty()) {
+      spec.placement = context_.placements.at(static_cast<std::size_t>(local_rank));
+    }
     spec.input = input_of(context_.config, local_rank, context_.stdin_is_terminal);
     spec.environment = environment_lines(worker_environment(
         context_.config, view_, local_rank, context_.log_dir.error_file(local_rank)));

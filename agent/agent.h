@@ -29,6 +29,7 @@ namespace rankrun::agent {
 struct AgentContext {
   const LaunchConfig& config;
   const WorkerCommand& command;
+  std::vector<Placement> placements;  ///< by local rank; none: wherever we may run
   rendezvous::Rendezvous& rendezvous;
   ProcessRunner& runner;
   Console& console;  ///< our stderr, for workers' output and the final block

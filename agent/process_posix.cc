@@ -4,6 +4,7 @@
 #include "agent/process_posix.h"
 
 #include "agent/errc.h"
+#include "agent/placement.h"
 #include "agent/process_table.h"
 #include "store/base/assert.h"
 #include "store/base/async.h"
@@ -48,9 +49,16 @@ struct ChildPlan {
   const TerminalLoan* terminal;  // with Input::terminal
   int stdout_fd;
   int stderr_fd;
+  const KernelPlacement* placement;  // null: ours
   int error_fd;
   pid_t parent;
   struct sigaction hangup;  // kept as we found it: nohup ignores it
+};
+
+// What the child tells its parent when it cannot become the program.
+struct StartFailure {
+  bool binding;  // to CPUs, before the program was tried
+  int error;
 };
 
 void close_on_exec_from(unsigned first) {
@@ -93,11 +101,15 @@ void open_input(const ChildPlan& plan) {
   if (plan.stderr_fd >= 0) ::dup2(plan.stderr_fd, STDERR_FILENO);
   close_on_exec_from(STDERR_FILENO + 1);
   reset_signals(plan.hangup);
-  ::execve(plan.executable, plan.arguments, plan.environment);
-  const int error = errno;
+  StartFailure failed{.binding = true, .error = 0};
+  if (plan.placement != nullptr) failed.error = plan.placement->apply();
+  if (failed.error == 0) {
+    ::execve(plan.executable, plan.arguments, plan.environment);
+    failed = {.binding = false, .error = errno};
+  }
   // The parent reads at least until end of file; a failed write shows as a start that "worked" and
   // an exit with 127.
-  [[maybe_unused]] const auto written = ::write(plan.error_fd, &error, sizeof error);
+  [[maybe_unused]] const auto written = ::write(plan.error_fd, &failed, sizeof failed);
   ::_exit(127);
 }
 
@@ -117,8 +129,14 @@ void open_input(const ChildPlan& plan) {
   return pid;
 }
 
-base::Error explain_exec_failure(int error, const std::string& executable) {
+base::Error explain(const StartFailure& failed, const std::string& executable) {
+  const int error = failed.error;
   const std::string tried = "cannot start '" + executable + "'";
+  if (failed.binding) {
+    return {std::error_code(error, std::generic_category()),
+            tried + " on its CPUs",
+            "leave --numa-binding out, or see what CPUs this process may use (taskset -p $$)"};
+  }
   if (error == ENOENT || error == ENOTDIR) {
     return {errc::program_not_found, tried, "check the path, and the #! line if it is a script"};
   }
@@ -267,6 +285,8 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
 
   const std::vector<char*> arguments = base::c_strings(spec.arguments);
   const std::vector<char*> environment = base::c_strings(spec.environment);
+  std::optional<KernelPlacement> placement;
+  if (spec.placement) placement.emplace(*spec.placement);
   ChildPlan plan{.executable = spec.executable.c_str(),
                  .arguments = arguments.data(),
                  .environment = environment.data(),
@@ -274,6 +294,7 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
                  .terminal = spec.input == Input::terminal ? &*children_.terminal : nullptr,
                  .stdout_fd = spec.stdout_fd,
                  .stderr_fd = spec.stderr_fd,
+                 .placement = placement ? &*placement : nullptr,
                  .error_fd = write_end.get(),
                  .parent = ::getpid(),
                  .hangup = {}};
@@ -283,14 +304,14 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
   write_end.reset();
   if (plan.terminal != nullptr) children_.terminal->set_borrower(pid);
 
-  int exec_error = 0;
+  StartFailure failed{};
   ssize_t received = 0;
   do {
-    received = ::read(read_end.get(), &exec_error, sizeof exec_error);
+    received = ::read(read_end.get(), &failed, sizeof failed);
   } while (received < 0 && errno == EINTR);
-  if (received == static_cast<ssize_t>(sizeof exec_error)) {
+  if (received == static_cast<ssize_t>(sizeof failed)) {
     ::waitpid(pid, nullptr, 0);
-    return failure(explain_exec_failure(exec_error, spec.executable));
+    return failure(explain(failed, spec.executable));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {

@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/worker_env.h"
 
+#include "agent/devices.h"
+#include "store/base/assert.h"
+
 #include <fmt/format.h>
 
 namespace rankrun::agent {
+
+namespace {
+
+// Every worker is local rank 0 of a device list with one entry, its own.
+void show_one_device(Environment& env, int local_rank) {
+  const auto list = env.find("CUDA_VISIBLE_DEVICES");
+  const auto device =
+      virtual_device(list == env.end() ? std::nullopt : std::optional(list->second), local_rank);
+  RANKRUN_ASSERT(device);  // the option parser refuses lists that are too short
+  env.insert_or_assign("CUDA_VISIBLE_DEVICES", *device);
+  env.insert_or_assign("LOCAL_RANK", "0");
+}
+
+}  // namespace
 
 Environment worker_environment(const LaunchConfig& config,
                                const rendezvous::View& view,
@@ -32,7 +49,9 @@ Environment worker_environment(const LaunchConfig& config,
   env.insert_or_assign("TORCHELASTIC_USE_AGENT_STORE", "True");
   env.insert_or_assign("TORCHELASTIC_ERROR_FILE", error_file);
   env.try_emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  if (config.threads) set_number("OMP_NUM_THREADS", *config.threads);
   if (config.local_world_size > 1) env.try_emplace("OMP_NUM_THREADS", "1");
+  if (config.virtual_local_rank) show_one_device(env, local_rank);
   return env;
 }
 

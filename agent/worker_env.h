@@ -11,7 +11,8 @@
 namespace rankrun::agent {
 
 /// The environment of the worker with this local rank: the agent's own with the worker's variables
-/// on top. `error_file` is empty when there is no log directory.
+/// on top. `error_file` is empty when there is no log directory. A virtual local rank must be
+/// within the environment's CUDA_VISIBLE_DEVICES.
 Environment worker_environment(const LaunchConfig& config,
                                const rendezvous::View& view,
                                int local_rank,

@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/launch/host.h"
 
+#include "agent/cpu_quota.h"
+#include "agent/devices.h"
+#include "agent/nvml.h"
+#include "agent/placement.h"
+
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace rankrun::launch {
 namespace {
 
-int usable_cpus() {
-  cpu_set_t cpus;
-  if (::sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
-  return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));  // more CPUs than the set holds
+CpuCount usable_cpus() {
+  const int allowed = static_cast<int>(agent::own_cpus().size());
+  std::string how = fmt::format("CPU affinity: {}", allowed);
+  const auto quota = agent::cpu_quota();
+  if (!quota) return {allowed, std::move(how)};
+  how += fmt::format(", cgroup quota: {:.4g}", *quota);
+  return {std::max(1, static_cast<int>(std::min<double>(*quota, allowed))), std::move(how)};
 }
 
-int gpu_devices() {
-  int count = 0;
-  while (::access(fmt::format("/dev/nvidia{}", count).c_str(), F_OK) == 0) {
-    ++count;
-  }
-  return count;
+DeviceCount visible_gpus(const std::optional<std::string>& list) {
+  auto visible = agent::visible_devices(agent::read_gpus(), list);
+  return {visible.count, std::move(visible.how)};
 }
 
 // A random UUID (version 4).
@@ -64,9 +71,10 @@ agent::Environment read_environment() {
   return environment;
 }
 
-HostFacts probe_host() {
-  const auto visible_gpus = [] { return DeviceCount{gpu_devices(), "files /dev/nvidiaN"}; };
-  return {usable_cpus(), "CPU affinity", visible_gpus, random_id()};
+HostFacts probe_host(const agent::Environment& environment) {
+  const auto found = environment.find("CUDA_VISIBLE_DEVICES");
+  const auto list = found == environment.end() ? std::nullopt : std::optional(found->second);
+  return {usable_cpus, [list] { return visible_gpus(list); }, random_id()};
 }
 
 }  // namespace rankrun::launch

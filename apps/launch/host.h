@@ -13,6 +13,7 @@ void open_standard_descriptors();
 /// The environment of this process. Call it on the main thread, before others are started.
 agent::Environment read_environment();
 
-HostFacts probe_host();
+/// `environment` tells which devices are visible.
+HostFacts probe_host(const agent::Environment& environment);
 
 }  // namespace rankrun::launch

@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "agent/console_sink.h"
+#include "agent/placement.h"
 #include "agent/process_posix.h"
 #include "agent/signals.h"
 #include "rendezvous/local.h"
@@ -99,6 +100,8 @@ asio::awaitable<Result<int>> run(const agent::LaunchConfig& config,
   const auto executor = co_await asio::this_coro::executor;
   auto command = agent::resolve_command(config.program, config.environment);
   if (!command) co_return failure(std::move(command.error()));
+  auto placements = agent::place_workers(config);
+  if (!placements) co_return failure(std::move(placements.error()));
   auto signals = agent::SignalSource::open(executor, signals_of(config));
   if (!signals) co_return failure(std::move(signals.error()));
   auto log_dir = agent::LogDir::create(config.log_dir, temp_dir(config.environment), config.run_id);
@@ -108,6 +111,7 @@ asio::awaitable<Result<int>> run(const agent::LaunchConfig& config,
   rendezvous::LocalRendezvous local(rendezvous_options(config), log);
   agent::AgentContext context{.config = config,
                               .command = *command,
+                              .placements = std::move(*placements),
                               .rendezvous = local,
                               .runner = runner,
                               .console = console,

@@ -14,8 +14,9 @@ int main(int argc, char** argv) {
   try {
     launch::open_standard_descriptors();
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    const auto environment = launch::read_environment();
     const auto invocation =
-        launch::parse_invocation(arguments, launch::read_environment(), launch::probe_host());
+        launch::parse_invocation(arguments, environment, launch::probe_host(environment));
     if (!invocation) {
       std::fprintf(stderr, "rankrun: error: %s\n", invocation.error().error.message().c_str());
       return invocation.error().exit_code;

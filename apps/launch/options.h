@@ -13,18 +13,24 @@
 
 namespace rankrun::launch {
 
-/// GPUs that a program started here would see.
+/// GPUs that a worker sees, and how the number was found, for a person.
 struct DeviceCount {
   int visible = 0;
-  std::string how;  ///< "NVML: 8 devices, CUDA_VISIBLE_DEVICES names 4 of them"
+  std::string how;
 };
 
-/// What the parser needs to know of this machine and moment.
+/// CPU cores that the job may use, and how the number was found, for a person.
+struct CpuCount {
+  int usable = 1;
+  std::string how;
+};
+
+/// What the parser needs to know of this machine and moment. What costs time is a function, called
+/// only when an option asks.
 struct HostFacts {
-  int usable_cpus = 1;
-  std::string how_cpus;                       ///< what set their number: "CPU affinity"
-  std::function<DeviceCount()> visible_gpus;  ///< asked only when the number of GPUs matters
-  std::string random_id;                      ///< the job id when none is given
+  std::function<CpuCount()> usable_cpus;
+  std::function<DeviceCount()> visible_gpus;
+  std::string random_id;  ///< the job id when none is given
 };
 
 /// Text to print instead of launching anything.

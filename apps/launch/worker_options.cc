@@ -54,11 +54,14 @@ struct FoundWorkers {
 Result<FoundWorkers> found_workers(const std::string& source,
                                    std::string_view word,
                                    const HostFacts& host) {
-  const std::string per_core = "one per usable core: " + host.how_cpus;
-  if (word == "cpu") return FoundWorkers{host.usable_cpus, per_core};
+  const auto per_core = [&host](const std::string& why = {}) {
+    const CpuCount cpus = host.usable_cpus();
+    return FoundWorkers{cpus.usable, "one per usable core: " + cpus.how + why};
+  };
+  if (word == "cpu") return per_core();
   const DeviceCount gpus = host.visible_gpus();
   if (gpus.visible > 0) return FoundWorkers{gpus.visible, "one per GPU: " + gpus.how};
-  if (word == "auto") return FoundWorkers{host.usable_cpus, per_core + "; no GPU: " + gpus.how};
+  if (word == "auto") return per_core("; no GPU: " + gpus.how);
   return failure({},
                  fmt::format("{}={}: no GPU found ({})", source, word, gpus.how),
                  "use a number, cpu or auto");
@@ -93,10 +96,10 @@ Result<int> workers_per_node(const ParsedArguments& arguments,
 }
 
 Result<std::optional<int>> threads(const ParsedArguments& arguments,
-                                   int usable_cpus,
+                                   const HostFacts& host,
                                    int local_world_size) {
   if (arguments.value("threads") != "auto") return whole_number(arguments, "threads", 1);
-  return std::optional(std::max(1, usable_cpus / local_world_size));
+  return std::optional(std::max(1, host.usable_cpus().usable / local_world_size));
 }
 
 std::optional<NumaBinding> numa_binding(const ParsedArguments& arguments) {
@@ -196,7 +199,7 @@ Result<void> apply_worker_options(const ParsedArguments& arguments,
   Fields fields;
   fields.set(config.program, program(arguments));
   fields.set(config.local_world_size, workers_per_node(arguments, host, config.notices));
-  fields.set(config.threads, threads(arguments, host.usable_cpus, config.local_world_size));
+  fields.set(config.threads, threads(arguments, host, config.local_world_size));
   fields.set(config.stdin_rank,
              whole_number(arguments, "stdin-rank", 0, config.local_world_size - 1));
   fields.check(check_device_list(config));

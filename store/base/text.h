@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rankrun::base {
 
@@ -13,5 +14,8 @@ std::string escape_control(std::string_view text);
 
 /// Without white space at both ends.
 std::string_view trimmed(std::string_view text);
+
+/// The parts between the separators: one more than there are separators, empty ones included.
+std::vector<std::string_view> split(std::string_view text, char separator);
 
 }  // namespace rankrun::base

@@ -108,7 +108,7 @@ struct Setup {
   Agent agent{
       loop.get_executor(),
       AgentContext{
-          config, command, rendezvous, runner, console, log_dir, false, tests::silent_log()}};
+          config, command, {}, rendezvous, runner, console, log_dir, false, tests::silent_log()}};
   Ending ending;
 };
 

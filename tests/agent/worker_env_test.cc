@@ -63,6 +63,24 @@ TEST_CASE("a single worker keeps all threads", "[agent][env]") {
   CHECK_FALSE(env.contains("OMP_NUM_THREADS"));
 }
 
+TEST_CASE("the threads that the user asks for win over the environment", "[agent][env]") {
+  LaunchConfig config = config_for(2);
+  config.environment["OMP_NUM_THREADS"] = "8";
+  config.threads = 3;
+  CHECK(worker_environment(config, second_node(), 0, "").at("OMP_NUM_THREADS") == "3");
+}
+
+TEST_CASE("with virtual local ranks every worker is the first of its one device", "[agent][env]") {
+  LaunchConfig config = config_for(2);
+  config.virtual_local_rank = true;
+  const Environment without_list = worker_environment(config, second_node(), 1, "");
+  CHECK(without_list.at("LOCAL_RANK") == "0");
+  CHECK(without_list.at("CUDA_VISIBLE_DEVICES") == "1");
+  CHECK(without_list.at("RANK") == "5");
+  config.environment["CUDA_VISIBLE_DEVICES"] = "7, 3";
+  CHECK(worker_environment(config, second_node(), 1, "").at("CUDA_VISIBLE_DEVICES") == "3");
+}
+
 TEST_CASE("an environment becomes lines in order of name", "[agent][env]") {
   CHECK(environment_lines({{"B", "2=3"}, {"A", ""}}) == std::vector<std::string>{"A=", "B=2=3"});
 }

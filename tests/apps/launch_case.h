@@ -14,8 +14,10 @@ namespace rankrun::launch {
 using Words = std::vector<std::string>;
 
 inline HostFacts host_with_gpus(int gpus) {
-  return {.usable_cpus = 6,
-          .how_cpus = "affinity",
+  return {.usable_cpus =
+              [] {
+                return CpuCount{6, "affinity"};
+              },
           .visible_gpus =
               [gpus] {
                 return DeviceCount{gpus, "counted by the test"};
