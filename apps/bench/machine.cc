@@ -41,6 +41,12 @@ Result<long> number_in(const fs::path& file, std::string_view key) {
   return failure({}, fmt::format("cannot read {} from {}", key, file.string()));
 }
 
+Result<double> bytes_in_status(pid_t process, std::string_view key) {
+  const Result<long> kib = number_in(fmt::format("/proc/{}/status", process), key);
+  if (!kib) return failure(kib.error());
+  return static_cast<double>(*kib) * 1024;
+}
+
 }  // namespace
 
 Machine describe_machine() {
@@ -58,9 +64,11 @@ double load_average() {
 }
 
 Result<double> resident_bytes(pid_t process) {
-  const Result<long> kib = number_in(fmt::format("/proc/{}/status", process), "VmRSS");
-  if (!kib) return failure(kib.error());
-  return static_cast<double>(*kib) * 1024;
+  return bytes_in_status(process, "VmRSS");
+}
+
+Result<double> peak_resident_bytes(pid_t process) {
+  return bytes_in_status(process, "VmHWM");
 }
 
 Result<long> voluntary_switches(pid_t process) {

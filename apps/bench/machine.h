@@ -23,8 +23,9 @@ Machine describe_machine();
 /// Over the last minute.
 double load_average();
 
-/// VmRSS, in bytes.
+/// VmRSS and VmHWM, in bytes.
 base::Result<double> resident_bytes(pid_t process);
+base::Result<double> peak_resident_bytes(pid_t process);
 
 /// How often its threads have given up the CPU by themselves so far.
 base::Result<long> voluntary_switches(pid_t process);

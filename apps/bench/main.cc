@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankbench: measures rankrun and its peers side by side. One sub-command per subject; quick try:
 // rankbench launch --runs 3 --restarts 3 --idle-seconds 1
+// rankbench logs --lines 1000 --stamps 20
 #include "apps/bench/launch_bench.h"
+#include "apps/bench/log_worker.h"
+#include "apps/bench/logs_bench.h"
 #include "apps/bench/options.h"
 #include "apps/bench/report.h"
 
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <variant>
+
+namespace rankrun::bench {
+namespace {
+
+bool explain(const base::Result<void>& done) {
+  if (!done) std::fprintf(stderr, "rankbench: %s\n", done.error().message().c_str());
+  return done.has_value();
+}
+
+int finish(const Report& report, const std::string& json) {
+  return explain(publish(report, json)) && report.failures.empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace rankrun::bench
 
 int main(int argc, char** argv) {
   using namespace rankrun::bench;
@@ -21,11 +41,14 @@ int main(int argc, char** argv) {
     if (const auto* print = std::get_if<PrintText>(&*invocation)) {
       return std::fputs(print->text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
     }
-    const auto& options = std::get<LaunchOptions>(*invocation);
-    const Report report = run_launch_bench(options);
-    const auto published = publish(report, options.json);
-    if (!published) std::fprintf(stderr, "rankbench: %s\n", published.error().message().c_str());
-    return published && report.failures.empty() ? 0 : 1;
+    if (const auto* worker = std::get_if<LogWorkerOptions>(&*invocation)) {
+      return explain(run_log_worker(*worker)) ? 0 : 1;
+    }
+    if (const auto* logs = std::get_if<LogsOptions>(&*invocation)) {
+      return finish(run_logs_bench(*logs), logs->json);
+    }
+    const auto& launch = std::get<LaunchOptions>(*invocation);
+    return finish(run_launch_bench(launch), launch.json);
   } catch (const std::exception& bug) {
     std::fprintf(stderr, "rankbench: internal error: %s; please report it\n", bug.what());
     return 1;

@@ -80,6 +80,10 @@ double milliseconds(base::Duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
+double microseconds(base::Duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
 double mebibytes(double bytes) {
   constexpr double kMebibyte = 1024 * 1024;
   return bytes / kMebibyte;

@@ -42,6 +42,7 @@ Row row(std::string what, Unit unit, double figure, std::optional<Bar> bar = {})
 Row beside_torchrun(Row row, const std::string& how, std::optional<double> figure);
 
 double milliseconds(base::Duration time);
+double microseconds(base::Duration time);
 double mebibytes(double bytes);
 
 }  // namespace rankrun::bench

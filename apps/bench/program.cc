@@ -128,7 +128,6 @@ Result<Finished> Program::wait(TimePoint deadline) {
     return failure(ended.error().within(fmt::format("waiting for the end of process {}", pid_)));
   }
   Finished finished;
-  finished.own_cpu = own_cpu();
   rusage usage{};
   ::wait4(pid_, &finished.wait_status, 0, &usage);
   finished.at = Clock::now();

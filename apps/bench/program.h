@@ -25,8 +25,7 @@ struct Command {
 struct Finished {
   base::TimePoint at;  ///< when wait4 had returned
   int wait_status = 0;
-  base::Duration cpu{};      ///< user and system time, of what it waited for too
-  base::Duration own_cpu{};  ///< without that
+  base::Duration cpu{};  ///< user and system time, of what it waited for too
 };
 
 /// A running program. Its owner ends it: the destructor sends SIGTERM and, when that does not help

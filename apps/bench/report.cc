@@ -26,6 +26,8 @@ std::string number_text(double value) {
 
 std::string_view unit_text(Unit unit) {
   switch (unit) {
+    case Unit::microseconds:
+      return "us";
     case Unit::milliseconds:
       return "ms";
     case Unit::mebibytes:

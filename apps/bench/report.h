@@ -11,7 +11,7 @@
 
 namespace rankrun::bench {
 
-enum class Unit { milliseconds, mebibytes, count };
+enum class Unit { microseconds, milliseconds, mebibytes, count };
 
 /// What the figure is compared with, in the same unit.
 struct Peer {
@@ -37,7 +37,7 @@ struct Row {
   std::optional<Peer> peer;
   std::optional<Bar> bar;
   double load = 0;   ///< of the machine, when the figure was taken
-  std::string note;  ///< why a peer is missing
+  std::string note;  ///< why a peer is missing, or more about the figures
 };
 
 enum class Verdict {

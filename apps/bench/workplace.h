@@ -23,6 +23,7 @@ class Workplace {
   Workplace& operator=(Workplace&&) = delete;
   ~Workplace();
 
+  const std::filesystem::path& folder() const { return folder_; }
   Command command(std::vector<std::string> words) const;
 
  private:

@@ -8,10 +8,11 @@
 namespace rankrun::bench {
 namespace {
 
-LaunchOptions options_of(std::vector<std::string> arguments, Environment environment = {}) {
+template <typename Options = LaunchOptions>
+Options options_of(std::vector<std::string> arguments, Environment environment = {}) {
   auto invocation = parse_invocation(std::move(arguments), std::move(environment));
   if (!invocation) FAIL(invocation.error().message());
-  return std::get<LaunchOptions>(*invocation);
+  return std::get<Options>(*invocation);
 }
 
 TEST_CASE("launch has defaults for everything", "[bench][options]") {
@@ -34,9 +35,31 @@ TEST_CASE("launch takes its options", "[bench][options]") {
   CHECK(options.json == "-");
 }
 
+TEST_CASE("logs has defaults and takes its options", "[bench][options]") {
+  const auto defaults = options_of<LogsOptions>({"logs"}, {"HOME=/h", "PET_TEE=3"});
+  CHECK(defaults.workers == 4);
+  CHECK(defaults.lines == 250'000);
+  CHECK(defaults.environment == Environment{"HOME=/h"});
+  const auto options = options_of<LogsOptions>(
+      {"logs", "--workers=2", "--lines=9", "--seed=18446744073709551615", "--torchrun=/t"});
+  CHECK(options.workers == 2);
+  CHECK(options.lines == 9);
+  CHECK(options.seed == 18446744073709551615U);
+  CHECK(options.torchrun == "/t");
+}
+
+TEST_CASE("a log worker learns its rank from the environment", "[bench][options]") {
+  const auto options = options_of<LogWorkerOptions>({"log-worker", "--lines=5"}, {"RANK=12"});
+  CHECK(options.rank == 12);
+  CHECK(options.lines == 5);
+  for (const Environment& environment : std::vector<Environment>{{}, {"RANK="}, {"RANK=-1"}}) {
+    CHECK_FALSE(parse_invocation({"log-worker"}, environment));
+  }
+}
+
 TEST_CASE("bad usage is refused", "[bench][options]") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {}, {"nope"}, {"launch", "--runs=0"}, {"launch", "x"}}) {
+           {}, {"nope"}, {"launch", "--runs=0"}, {"launch", "x"}, {"logs", "--lines=0"}}) {
     CHECK_FALSE(parse_invocation(arguments, {}));
   }
   CHECK(std::holds_alternative<PrintText>(*parse_invocation({"--help"}, {})));
