@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/agent.h"
 
+#include "agent/exit_code.h"
 #include "agent/signals.h"
 #include "agent/worker_env.h"
 #include "store/base/assert.h"
 #include "store/base/async.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -31,24 +28,6 @@ constexpr base::Duration kLeaveLimit = std::chrono::seconds(10);
 constexpr base::Duration kKillLimit = std::chrono::seconds(30);
 
 constexpr std::size_t kMostEvents = 1 << 16;  // far beyond one per worker and call
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d_%H:%M:%S", &parts)};
-}
-
-bool exists(const std::string& path) {
-  struct stat status {};
-  return !path.empty() && ::stat(path.c_str(), &status) == 0;
-}
 
 }  // namespace
 
@@ -89,8 +68,10 @@ void Agent::on_signal(int signal) {
   if (signal == SIGTERM && is_first && context_.config.on_term == OnTerm::notify) {
     context_.log->warn("got {}: told the workers; they end when they are ready", name);
   } else {
-    context_.log->warn("got {}: stopping the workers", name);
+    const char* what = state_.stop_asked() ? "killing" : "stopping";
+    context_.log->warn("got {}: {} the workers", name, what);
   }
+  context_.events.write(change::StopRequested{signal});
   post(event::StopRequested{signal});
 }
 
@@ -104,6 +85,8 @@ void Agent::post(Event event) {
 }
 
 void Agent::perform(const action::Join&) {
+  if (workers_) context_.events.write(change::RestartDecided{});
+  joining_since_ = Clock::now();
   calls_.spawn(join());
 }
 
@@ -118,20 +101,30 @@ asio::awaitable<void> Agent::join() {
 
 void Agent::perform(const action::StartWorkers& what) {
   view_ = what.view;
+  told_started_ = 0;
+  ended_.clear();
+  stop_signals_.clear();
+  context_.events.write(change::AttemptStarted{view_, Clock::now() - joining_since_});
+  const Result<void> opened = context_.log_dir.open_attempt(context_.config.local_world_size);
+  if (!opened) context_.log->warn("{}", opened.error().message());
+  OutputContext routes{.consoles = context_.consoles,
+                       .config = context_.config,
+                       .log_dir = context_.log_dir,
+                       .log = context_.log,
+                       .host = context_.job.host.substr(0, context_.job.host.find('.')),
+                       .first_rank = view_.ranks.first_rank};
   workers_ = std::make_unique<WorkerGroup>(
       executor_,
       context_.runner,
-      context_.console,
-      [this](int local_rank, ExitStatus status) {
-        post(event::WorkerEnded{local_rank, status});
-      },
+      AttemptOutput(executor_, std::move(routes)),
+      [this](int local_rank, ExitStatus status) { on_exit(local_rank, status); },
       [this](base::Error error) { fail(std::move(error)); });
-  Result<void> started = context_.log_dir.open_attempt(context_.config.local_world_size);
-  if (started) started = workers_->start(worker_specs());
+  const Result<void> started = workers_->start(worker_specs());
+  tell_started();
   if (started) {
     announce_start();
   } else {
-    fail(std::move(started.error()));
+    fail(started.error());
   }
 }
 
@@ -157,7 +150,8 @@ std::vector<ProcessSpec> Agent::worker_specs() const {
 void Agent::announce_start() {
   const LaunchConfig& config = context_.config;
   if (view_.restart_count == 0) {
-    if (config.local_world_size == 1 || config.environment.contains("OMP_NUM_THREADS")) return;
+    const bool is_told = config.threads || config.environment.contains("OMP_NUM_THREADS");
+    if (config.local_world_size == 1 || is_told) return;
     context_.log->warn(
         "OMP_NUM_THREADS is not set: each worker gets 1, so that they do not compete");
     return;
@@ -170,7 +164,41 @@ void Agent::announce_start() {
                      took.count());
 }
 
+WorkerReport Agent::worker_report(int local_rank) const {
+  WorkerReport worker;
+  worker.rank = view_.ranks.first_rank + local_rank;
+  worker.local_rank = local_rank;
+  worker.pid = workers_->pid(local_rank);
+  return worker;
+}
+
+// A worker may end before the others have been started.
+void Agent::tell_started() {
+  for (; told_started_ < workers_->size(); ++told_started_) {
+    context_.events.write(change::WorkerStarted{told_started_, workers_->pid(told_started_)});
+  }
+}
+
+void Agent::on_exit(int local_rank, ExitStatus status) {
+  tell_started();
+  WorkerReport worker = worker_report(local_rank);
+  worker.end =
+      WorkerEnd{status, decisive_signal(status, stop_signals_), std::chrono::system_clock::now()};
+  if (worker.outcome() == WorkerOutcome::failed) {
+    worker.error_file = read_error_file(context_.log_dir.error_file(local_rank));
+    worker.last_lines = workers_->last_lines(local_rank);
+  }
+  context_.events.write(change::WorkerEnded{worker});
+  ended_.push_back(std::move(worker));
+  post(event::WorkerEnded{local_rank, status});
+}
+
 void Agent::perform(const action::SignalWorkers& what) {
+  // A notice, or a signal that is passed on, excuses no worker's end.
+  if (state_.phase() == Phase::stopping && is_stop_signal(what.signal)) {
+    stop_signals_.push_back(what.signal);
+    context_.events.write(change::WorkersStopped{what.signal});
+  }
   workers_->signal_all(what.signal);
 }
 
@@ -184,6 +212,10 @@ void Agent::perform(const action::ArmGrace&) {
 
 void Agent::perform(const action::EndWorkers&) {
   grace_.cancel();
+  if (ended_.size() < static_cast<std::size_t>(workers_->size())) {
+    stop_signals_.push_back(SIGKILL);
+    context_.events.write(change::WorkersStopped{SIGKILL});
+  }
   tasks_.spawn(end_workers());
 }
 
@@ -192,35 +224,33 @@ asio::awaitable<void> Agent::end_workers() {
   if (ended) {
     post(event::WorkersGone{});
   } else {
-    fail(ended.error());
+    post(event::WorkersStuck{ended.error()});
   }
 }
 
 void Agent::perform(const action::AnnounceFailure& what) {
   failed_at_ = Clock::now();
-  failure_time_ = local_time();
-  const FailureReport report = describe_failure(what.failure);
-  context_.log->warn("rank {} (local rank {}, pid {}) on {} {}",
-                     report.rank,
-                     report.local_rank,
-                     report.pid,
-                     report.host,
-                     describe(report.status));
+  const auto failed = std::find_if(ended_.begin(), ended_.end(), [&what](const auto& worker) {
+    return worker.local_rank == what.failure.local_rank;
+  });
+  RANKRUN_ASSERT(failed != ended_.end());
+  context_.log->warn("{}", describe(*failed, context_.job.host));
 }
 
-FailureReport Agent::describe_failure(const WorkerFailure& failure) const {
-  FailureReport report;
-  report.entry_name = context_.command.entry_name;
-  report.time = failure_time_;
-  report.host = host_name();
-  report.rank = view_.ranks.first_rank + failure.local_rank;
-  report.local_rank = failure.local_rank;
-  report.pid = workers_->pid(failure.local_rank);
-  report.status = failure.status;
-  const std::string error_file = context_.log_dir.error_file(failure.local_rank);
-  if (exists(error_file)) report.error_file = error_file;
-  report.last_lines = workers_->last_lines(failure.local_rank);
-  report.interpreter = context_.command.interpreter;
+JobReport Agent::report() const {
+  JobReport report;
+  report.job = context_.job;
+  report.ending = state_.ending();
+  report.exit_code = exit_code(report.ending, context_.config.exit_code_style);
+  report.restarts = view_.restart_count;
+  report.workers = ended_;
+  for (int local_rank = 0; workers_ && local_rank < workers_->size(); ++local_rank) {
+    const bool has_ended = std::any_of(ended_.begin(), ended_.end(), [&](const auto& worker) {
+      return worker.local_rank == local_rank;
+    });
+    if (!has_ended) report.workers.push_back(worker_report(local_rank));
+  }
+  report.took = Clock::now() - context_.job.started;
   return report;
 }
 
@@ -239,8 +269,6 @@ asio::awaitable<void> Agent::report(action::Report what) {
 }
 
 void Agent::perform(const action::Leave&) {
-  const auto& failure = state_.ending().failure;
-  if (failure) failure_text_ = format_failure(describe_failure(*failure));
   tasks_.spawn(leave());
 }
 

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "agent/config.h"
-#include "agent/console.h"
-#include "agent/failure_report.h"
+#include "agent/consoles.h"
+#include "agent/event_log.h"
+#include "agent/job_report.h"
 #include "agent/log_dir.h"
 #include "agent/state.h"
 #include "agent/worker_command.h"
@@ -20,7 +21,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 namespace rankrun::agent {
@@ -32,9 +33,11 @@ struct AgentContext {
   std::vector<Placement> placements;  ///< by local rank; none: wherever we may run
   rendezvous::Rendezvous& rendezvous;
   ProcessRunner& runner;
-  Console& console;  ///< our stderr, for workers' output and the final block
+  Consoles& consoles;
   LogDir& log_dir;
   bool stdin_is_terminal;
+  const JobFacts& job;
+  EventLog& events;
   base::Logger log;
 };
 
@@ -54,9 +57,8 @@ class Agent {
   /// Reports trouble from outside: everything is ended, and this is the result.
   void fail(base::Error error);
 
-  /// Text about the worker failure that ended the job, or that came before its stop, for the user;
-  /// empty when there was none.
-  const std::string& failure_text() const { return failure_text_; }
+  /// What became of the job, once run() has returned.
+  JobReport report() const;
 
  private:
   void post(Event event);
@@ -76,8 +78,10 @@ class Agent {
   boost::asio::awaitable<void> leave();
 
   std::vector<ProcessSpec> worker_specs() const;
-  FailureReport describe_failure(const WorkerFailure& failure) const;
   void announce_start();
+  void tell_started();
+  WorkerReport worker_report(int local_rank) const;
+  void on_exit(int local_rank, ExitStatus status);
 
   boost::asio::any_io_executor executor_;
   AgentContext context_;
@@ -85,9 +89,11 @@ class Agent {
   boost::asio::experimental::channel<void(boost::system::error_code, Event)> events_;
   rendezvous::View view_;                 // of the current attempt
   std::unique_ptr<WorkerGroup> workers_;  // of the current attempt
-  std::string failure_time_;              // local time of the current attempt's failure
+  int told_started_ = 0;                  // of its workers, events of their starts
+  std::vector<WorkerReport> ended_;       // of the current attempt, in the order of their ends
+  std::vector<int> stop_signals_;         // that its workers were sent
+  base::TimePoint joining_since_;
   base::TimePoint failed_at_;
-  std::string failure_text_;
   boost::asio::steady_timer grace_;
   base::TaskGroup calls_;  // into the rendezvous; given up when we leave
   base::TaskGroup tasks_;

@@ -2,6 +2,8 @@
 // Pure: how a process ended.
 #pragma once
 
+#include <string>
+
 namespace rankrun::agent {
 
 /// How a process ended. "Exited with 9" and "killed by signal 9" stay different until the last line
@@ -30,5 +32,20 @@ class ExitStatus {
   int value_;
   bool core_dumped_;
 };
+
+/// "exited with 3", "was killed by SIGKILL", "was killed by SIGSEGV (core dumped)".
+std::string describe(const ExitStatus& status);
+
+/// The code as a shell gives it: that of the process, or 128 + the number of the signal.
+int shell_code(const ExitStatus& status);
+
+/// By the signal itself, or with the code by which a shell or a handler tells of it.
+bool ended_by(const ExitStatus& status, int signal);
+
+/// The code as torchrun gives it: that of the process, or the negated number of the signal.
+int torchrun_code(const ExitStatus& status);
+
+/// "SIGTERM"; "signal 64" for one without a name.
+std::string signal_name(int signal);
 
 }  // namespace rankrun::agent

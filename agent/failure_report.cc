@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/failure_report.h"
 
-#include "agent/errc.h"
+#include "agent/hints.h"
+#include "agent/rank_ranges.h"
+#include "agent/text_limits.h"
 #include "store/base/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstring>
+#include <array>
+#include <ctime>
 #include <iterator>
+#include <map>
+#include <utility>
 
 namespace rankrun::agent {
 
@@ -17,102 +21,170 @@ using base::escape_control;
 
 namespace {
 
+using Lines = std::vector<std::string>;
+
 constexpr std::size_t kWidestRule = 60;
-constexpr int kSignalBase = 128;  // shells report death by signal n as 128 + n
+
+std::string local_time(WallTime time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d_%H:%M:%S", &parts)};
+}
 
 // torchrun prints a signal as a negative code; scripts look for that.
-std::string exit_code_field(const FailureReport& report) {
-  if (!report.status.was_signaled()) {
-    return fmt::format("{} (pid: {})", report.status.code(), report.pid);
+std::string exit_code_field(const WorkerReport& worker) {
+  const ExitStatus& status = worker.end->status;
+  std::string text = fmt::format("{} (pid: {})", torchrun_code(status), worker.pid);
+  if (status.was_signaled()) text += fmt::format("  ({})", signal_name(status.signal()));
+  if (status.core_dumped()) text += " (core dumped)";
+  if (const auto signal = worker.end->stop_signal) {
+    text += fmt::format(", after {} from rankrun", signal_name(*signal));
   }
-  const int signal = report.status.signal();
-  return fmt::format("{} (pid: {})  ({})", -signal, report.pid, signal_name(signal));
+  return text;
 }
 
-std::string traceback_field(const FailureReport& report) {
-  if (report.status.was_signaled()) {
-    const int signal = report.status.signal();
+std::string signal_or_stderr(const WorkerReport& worker) {
+  if (worker.end->status.was_signaled()) {
+    const int signal = worker.end->status.signal();
     return fmt::format(
-        "Signal {} ({}) received by PID {}", signal, signal_name(signal), report.pid);
+        "Signal {} ({}) received by PID {}", signal, signal_name(signal), worker.pid);
   }
-  if (!report.error_file.empty()) return "see error_file";
-  return report.last_lines.empty() ? "the worker wrote nothing to stderr" : "see its stderr below";
+  return worker.last_lines.empty() ? "the worker wrote nothing to stderr" : "see its stderr below";
 }
 
-bool misses_torch(const FailureReport& report) {
-  return std::any_of(report.last_lines.begin(), report.last_lines.end(), [](const auto& line) {
-    return line.find("No module named 'torch'") != std::string::npos;
-  });
+Lines traceback_field(const WorkerReport& worker) {
+  if (!worker.error_file) return {signal_or_stderr(worker)};
+  const auto& error = worker.error_file->error;
+  if (!error) return {"error file is not valid: " + worker.error_file->invalid};
+  const std::string& text = error->call_stack.empty() ? error->message : error->call_stack;
+  return shown_lines(split_lines(text), kMostErrorText);
+}
+
+// A field whose further lines are indented by two, as torchrun's.
+void add_field(Lines& block, std::string_view name, const Lines& values) {
+  const std::string empty;
+  for (std::size_t i = 0; i < std::max<std::size_t>(values.size(), 1); ++i) {
+    const std::string& value = values.empty() ? empty : values[i];
+    block.push_back(i == 0 ? fmt::format("  {:<10}: {}", name, value) : "  " + value);
+  }
+}
+
+Lines describe_block(const WorkerReport& worker, std::size_t index, const std::string& host) {
+  Lines block{fmt::format("[{}]:", index)};
+  const auto add = [&block](std::string_view name, std::string value) {
+    add_field(block, name, Lines{std::move(value)});
+  };
+  add("time", local_time(worker.end->time));
+  add("host", escape_control(host));
+  add("rank", fmt::format("{} (local_rank: {})", worker.rank, worker.local_rank));
+  add("exitcode", exit_code_field(worker));
+  const std::string words = escape_control(worker.own_words());
+  if (!words.empty()) add("message", words);
+  add("error_file", worker.error_file ? escape_control(worker.error_file->path) : "<N/A>");
+  add_field(block, "traceback", traceback_field(worker));
+  if (!worker.last_lines.empty()) {
+    Lines tail{"its last lines"};
+    for (const std::string& line : shown_lines(worker.last_lines, kMostErrorText)) {
+      tail.push_back("  " + line);
+    }
+    add_field(block, "stderr", tail);
+  }
+  return block;
+}
+
+Lines other_failures(const JobReport& report, const WorkerReport& root) {
+  Lines lines{"Failures:"};
+  std::size_t described = 1;  // the root cause
+  std::vector<int> not_described;
+  for (const WorkerReport& worker : report.workers) {
+    if (&worker == &root || worker.outcome() != WorkerOutcome::failed) continue;
+    if (described == kMostDescribed) {
+      not_described.push_back(worker.rank);
+      continue;
+    }
+    const Lines block = describe_block(worker, described++, report.job.host);
+    lines.insert(lines.end(), block.begin(), block.end());
+  }
+  if (described == 1) lines.emplace_back("  <NO_OTHER_FAILURES>");
+  if (!not_described.empty()) {
+    const std::size_t count = not_described.size();
+    lines.push_back(fmt::format("and {} more: {}", count, format_ranks(std::move(not_described))));
+  }
+  return lines;
+}
+
+Lines not_failed(const JobReport& report) {
+  std::map<int, std::vector<int>> stopped;  // ranks by signal
+  std::vector<int> not_ended;
+  for (const WorkerReport& worker : report.workers) {
+    const WorkerOutcome outcome = worker.outcome();
+    if (outcome == WorkerOutcome::stopped) stopped[*worker.end->stop_signal].push_back(worker.rank);
+    if (outcome == WorkerOutcome::not_ended) not_ended.push_back(worker.rank);
+  }
+  Lines lines;
+  for (auto& [signal, ranks] : stopped) {
+    lines.push_back(fmt::format(
+        "stopped by rankrun ({}): {}", signal_name(signal), format_ranks(std::move(ranks))));
+  }
+  if (!not_ended.empty()) {
+    lines.push_back("still there after SIGKILL: " + format_ranks(std::move(not_ended)));
+  }
+  return lines;
+}
+
+Lines root_section(const JobReport& report, const WorkerReport& root) {
+  Lines lines = describe_block(root, 0, report.job.host);
+  lines.insert(lines.begin(), "Root Cause (first observed failure):");
+  return lines;
+}
+
+Lines hint_lines(const JobReport& report) {
+  Lines lines;
+  for (const std::string& hint : hints(report)) {
+    lines.push_back("hint: " + escape_control(hint));
+  }
+  return lines;
+}
+
+std::size_t rule_width(const std::vector<Lines>& sections) {
+  std::size_t width = 0;
+  for (const Lines& section : sections) {
+    for (const std::string& line : section) {
+      width = std::max(width, line.size());
+    }
+  }
+  return std::min(width, kWidestRule);
 }
 
 }  // namespace
 
-std::string format_failure(const FailureReport& report) {
-  const std::vector<std::string> fields = {
-      fmt::format("  time      : {}", report.time),
-      fmt::format("  host      : {}", report.host),
-      fmt::format("  rank      : {} (local_rank: {})", report.rank, report.local_rank),
-      fmt::format("  exitcode  : {}", exit_code_field(report)),
-      fmt::format("  error_file: {}", report.error_file.empty() ? "<N/A>" : report.error_file),
-      fmt::format("  traceback : {}", traceback_field(report)),
-  };
-  const std::string title = escape_control(report.entry_name) + " FAILED";
-  std::size_t width = title.size();
-  for (const std::string& field : fields) {
-    width = std::max(width, field.size());
-  }
-  width = std::min(width, kWidestRule);
+std::string format_failure(const JobReport& report) {
+  const WorkerReport* root = report.root_cause();
+  if (root == nullptr) return {};
+  std::vector<Lines> sections{{escape_control(report.job.program) + " FAILED"},
+                              other_failures(report, *root),
+                              not_failed(report),
+                              root_section(report, *root),
+                              hint_lines(report)};
+  std::erase_if(sections, [](const Lines& section) { return section.empty(); });
 
+  const std::size_t width = rule_width(sections);
   std::string text;
   auto out = std::back_inserter(text);
-  fmt::format_to(out, "{:=<{}}\n{}\n{:-<{}}\n", "", width, title, "", width);
-  fmt::format_to(out, "Root Cause (first observed failure):\n[0]:\n");
-  for (const std::string& field : fields) {
-    fmt::format_to(out, "{}\n", field);
-  }
-  if (!report.last_lines.empty()) {
-    fmt::format_to(out, "{:-<{}}\nLast stderr lines of rank {}:\n", "", width, report.rank);
-    for (const std::string& line : report.last_lines) {
-      fmt::format_to(out, "  {}\n", escape_control(line));
-    }
-  }
-  if (report.interpreter && misses_torch(report)) {
-    fmt::format_to(out,
-                   "{:-<{}}\nThe interpreter was {}; to use another, set PYTHON_EXEC to a Python "
-                   "that has torch\n",
-                   "",
-                   width,
-                   *report.interpreter);
+  fmt::format_to(out, "{:=<{}}\n", "", width);
+  for (const Lines& section : sections) {
+    if (&section != &sections.front()) fmt::format_to(out, "{:-<{}}\n", "", width);
+    fmt::format_to(out, "{}\n", fmt::join(section, "\n"));
   }
   fmt::format_to(out, "{:=<{}}\n", "", width);
   return text;
 }
 
-std::string describe(const ExitStatus& status) {
-  if (!status.was_signaled()) return fmt::format("exited with {}", status.code());
-  return fmt::format("was killed by {}{}",
-                     signal_name(status.signal()),
-                     status.core_dumped() ? " (core dumped)" : "");
-}
-
-std::string signal_name(int signal) {
-  const char* abbreviation = ::sigabbrev_np(signal);
-  if (abbreviation == nullptr) return fmt::format("signal {}", signal);
-  return fmt::format("SIG{}", abbreviation);
-}
-
-int exit_code(const Ending& ending) {
-  if (ending.stop_signal) return kSignalBase + *ending.stop_signal;
-  if (ending.error) return exit_code(*ending.error);
-  if (!ending.failure) return 0;
-  const ExitStatus& status = ending.failure->status;
-  return status.was_signaled() ? kSignalBase + status.signal() : status.code();
-}
-
-int exit_code(const base::Error& error) {
-  if (error.code == errc::program_not_found) return 127;
-  if (error.code == errc::program_not_executable) return 126;
-  return 1;
+std::string format_ranks(std::vector<int> ranks) {
+  const char* word = ranks.size() == 1 ? "rank " : "ranks ";
+  return word + rank_ranges(std::move(ranks));
 }
 
 }  // namespace rankrun::agent

@@ -2,9 +2,11 @@
 #include "agent/log_dir.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 namespace rankrun::agent {
 
@@ -57,45 +59,64 @@ Result<LogDir> LogDir::create(const std::optional<std::string>& base,
 Result<void> LogDir::open_attempt(int workers) {
   ++attempts_;
   most_workers_ = std::max(most_workers_, workers);
+  is_open_ = kind_ != Kind::none;
   if (kind_ != Kind::named) return {};
+  std::vector<fs::path> folders{run_, attempt_prefix()};  // the run's may have been removed
   for (int local_rank = 0; local_rank < workers; ++local_rank) {
-    const fs::path folder = fs::path(error_file(local_rank)).parent_path();
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) {
-      return failure(error, "cannot create log directory '" + folder.string() + "'", kRemedy);
-    }
+    folders.push_back(attempt_prefix() / std::to_string(local_rank));
+  }
+  for (const fs::path& folder : folders) {
+    if (::mkdir(folder.c_str(), 0700) == 0 || (errno == EEXIST && folder == run_)) continue;
+    is_open_ = false;
+    return base::errno_failure(errno,
+                               "cannot create log directory '" + folder.string() + "'",
+                               "this attempt goes on without log and error files");
   }
   return {};
 }
 
-std::string LogDir::error_file(int local_rank) const {
-  const std::string attempt = "attempt_" + std::to_string(attempts_ - 1);
+fs::path LogDir::attempt_prefix() const {
+  return run_ / ("attempt_" + std::to_string(attempts_ - 1));
+}
+
+std::string LogDir::worker_file(int local_rank, const std::string& name) const {
+  if (!is_open_) return {};
   const std::string rank = std::to_string(local_rank);
-  switch (kind_) {
-    case Kind::none:
-      break;
-    case Kind::temporary:
-    case Kind::kept:
-      return (run_ / (attempt + "_rank_" + rank + "_error.json")).string();
-    case Kind::named:
-      return (run_ / attempt / rank / "error.json").string();
-  }
-  return {};
+  if (kind_ == Kind::named) return (attempt_prefix() / rank / name).string();
+  return attempt_prefix().string() + "_rank_" + rank + "_" + name;
 }
 
-std::optional<std::string> LogDir::close(bool keep_errors) {
+std::string LogDir::log_file(int local_rank, Stream stream) const {
+  return worker_file(local_rank, stream == Stream::out ? "stdout.log" : "stderr.log");
+}
+
+std::string LogDir::filtered_file(Stream stream) const {
+  if (!is_open_) return {};
+  const char* name = stream == Stream::out ? "filtered_stdout.log" : "filtered_stderr.log";
+  if (kind_ == Kind::named) return (attempt_prefix() / name).string();
+  return attempt_prefix().string() + "_" + name;
+}
+
+std::optional<std::string> LogDir::close(bool keep_files) {
   if (kind_ != Kind::temporary) return std::nullopt;
-  std::error_code unreadable;  // then there is nothing to keep
-  if (keep_errors && !fs::is_empty(run_, unreadable) && !unreadable) {
+  std::error_code ignored;
+  // Empty, as most often; or not there any more. Else there is something to keep, or to remove file
+  // by file, never recursively: nothing that we did not put there is worth the risk.
+  if (fs::remove(run_, ignored) || !fs::exists(run_, ignored)) {
+    kind_ = Kind::none;
+    return std::nullopt;
+  }
+  if (keep_files) {
     kind_ = Kind::kept;  // the user's from now on
     return run_.string();
   }
-  std::error_code ignored;
-  // File by file, never recursively: nothing that we did not put there is worth the risk.
   for (; attempts_ > 0; --attempts_) {
-    for (int local_rank = 0; local_rank < most_workers_; ++local_rank) {
-      fs::remove(error_file(local_rank), ignored);
+    for (const Stream stream : {Stream::out, Stream::err}) {
+      fs::remove(filtered_file(stream), ignored);
+      for (int local_rank = 0; local_rank < most_workers_; ++local_rank) {
+        fs::remove(log_file(local_rank, stream), ignored);
+        fs::remove(error_file(local_rank), ignored);
+      }
     }
   }
   fs::remove(run_, ignored);

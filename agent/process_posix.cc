@@ -80,10 +80,11 @@ void reset_signals(const struct sigaction& hangup) {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-// An input that cannot be had is no reason to fail: the worker sees end of file or an error.
+// Without a null device the worker gets an error when it reads, but never our input.
 void open_input(const ChildPlan& plan) {
   if (plan.input != Input::nothing) return;
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null < 0) ::close(STDIN_FILENO);
   ::dup2(null, STDIN_FILENO);
 }
 
@@ -300,7 +301,10 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
                  .hangup = {}};
   ::sigaction(SIGHUP, nullptr, &plan.hangup);
   const pid_t pid = vfork_and_run(plan);
-  if (pid < 0) return base::errno_failure(errno, tried, "raise the limit of processes (ulimit -u)");
+  if (pid < 0) {
+    return base::errno_failure(
+        errno, tried, "raise the limit of processes (ulimit -u), or free memory");
+  }
   write_end.reset();
   if (plan.terminal != nullptr) children_.terminal->set_borrower(pid);
 

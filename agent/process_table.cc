@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // The start of a process's stat file, with all that we need; empty when the process is gone.
-std::string start_of(const fs::path& stat) {
+std::string read_start(const fs::path& stat) {
   std::array<char, 256> buffer{};
   const base::UniqueFd file(::open(stat.c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
@@ -50,7 +50,7 @@ void for_each_process(const fs::path& proc, const std::function<void(const Proce
   for (; folder != fs::directory_iterator(); folder.increment(ignored)) {
     const fs::path& path = folder->path();
     if (std::isdigit(static_cast<unsigned char>(path.filename().c_str()[0])) == 0) continue;
-    if (const auto entry = parse_entry(start_of(path / "stat"))) visit(*entry);
+    if (const auto entry = parse_entry(read_start(path / "stat"))) visit(*entry);
   }
 }
 

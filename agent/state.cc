@@ -38,16 +38,22 @@ std::vector<Action> AgentState::handle(const event::Failed& failed) {
   if (!ending_.error) ending_.error = failed.error;
   switch (phase_) {
     case Phase::running:
-      return end_workers();  // some worker could not be started
+    case Phase::stopping:
+      return end_workers();
     case Phase::leaving:
       return handle(event::Left{});
     case Phase::joining:
-    case Phase::stopping:
     case Phase::reporting:
     case Phase::ended:
       break;
   }
   return leave();
+}
+
+std::vector<Action> AgentState::handle(const event::WorkersStuck& stuck) {
+  if (phase_ != Phase::stopping) return {};
+  if (!ending_.error) ending_.error = stuck.error;
+  return leave();  // nothing is started over them
 }
 
 std::vector<Action> AgentState::handle(const event::WorkerEnded& ended) {

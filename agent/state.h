@@ -27,8 +27,12 @@ namespace event {
 struct ViewFormed {
   rendezvous::View view;
 };
-/// A call of the rendezvous failed, or workers could not be started or ended.
+/// A call of the rendezvous failed, workers could not be started, or a task of ours threw.
 struct Failed {
+  base::Error error;
+};
+/// Something of the attempt outlived SIGKILL.
+struct WorkersStuck {
   base::Error error;
 };
 struct WorkerEnded {
@@ -56,6 +60,7 @@ struct Left {};
 
 using Event = std::variant<event::ViewFormed,
                            event::Failed,
+                           event::WorkersStuck,
                            event::WorkerEnded,
                            event::GraceExpired,
                            event::WorkersGone,
@@ -76,7 +81,7 @@ struct SignalWorkers {
 };
 /// Arms the shutdown timeout; answered by GraceExpired unless the workers are gone before.
 struct ArmGrace {};
-/// Kills what is left of every worker's group and waits; answered by WorkersGone or Failed.
+/// Kills what is left of every worker's group and waits; answered by WorkersGone or WorkersStuck.
 struct EndWorkers {};
 struct Report {
   rendezvous::ViewId view;
@@ -121,12 +126,15 @@ class AgentState {
   std::vector<Action> on(const Event& event);
 
   Phase phase() const { return phase_; }
+  /// Another stop signal will kill the workers at once.
+  bool stop_asked() const { return stop_asked_; }
   /// Complete once phase() is ended.
   const Ending& ending() const { return ending_; }
 
  private:
   std::vector<Action> handle(const event::ViewFormed& formed);
   std::vector<Action> handle(const event::Failed& failed);
+  std::vector<Action> handle(const event::WorkersStuck& stuck);
   std::vector<Action> handle(const event::WorkerEnded& ended);
   std::vector<Action> handle(const event::GraceExpired&);
   std::vector<Action> handle(const event::WorkersGone&);

@@ -24,7 +24,7 @@ TerminalLoan::TerminalLoan()
 TerminalLoan::~TerminalLoan() {
   if (!was_foreground_ || ::tcgetpgrp(STDIN_FILENO) != borrower_) return;
   ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-  if (has_settings_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &settings_);
+  if (has_settings_) ::tcsetattr(STDIN_FILENO, TCSANOW, &settings_);
 }
 
 void TerminalLoan::take_over() const {

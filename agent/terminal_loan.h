@@ -32,8 +32,8 @@ class TerminalLoan {
  private:
   pid_t borrower_ = 0;
   bool was_foreground_;
-  bool has_settings_;
   termios settings_{};
+  bool has_settings_;  // read into settings_, which comes first for that
 };
 
 }  // namespace rankrun::agent

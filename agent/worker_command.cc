@@ -2,11 +2,11 @@
 #include "agent/worker_command.h"
 
 #include "agent/errc.h"
+#include "agent/text_template.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <cerrno>
 
 namespace rankrun::agent {
@@ -86,15 +86,10 @@ Result<std::string> find_interpreter(const Environment& environment) {
                  "set PYTHON_EXEC to one, or use --no-python for a program that is not Python");
 }
 
-bool is_name_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
 }  // namespace
 
 Result<WorkerCommand> resolve_command(const Program& program, const Environment& environment) {
   WorkerCommand command;
-  command.entry_name = program.name;
   if (program.kind == ProgramKind::executable) {
     auto path = find_in_path(program.name, environment);
     if (!path) return failure(path.error().within("program"));
@@ -120,27 +115,10 @@ Result<WorkerCommand> resolve_command(const Program& program, const Environment&
 }
 
 std::string substitute_local_rank(std::string_view text, int local_rank) {
-  constexpr std::string_view kBraced = "${local_rank}";
-  constexpr std::string_view kBare = "$local_rank";
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t dollar = std::min(text.find('$'), text.size());
-    result += text.substr(0, dollar);
-    text.remove_prefix(dollar);
-    const bool is_bare = text.starts_with(kBare) &&
-                         (text.size() == kBare.size() || !is_name_character(text[kBare.size()]));
-    if (text.starts_with("$$")) {
-      result += '$';
-      text.remove_prefix(2);
-    } else if (text.starts_with(kBraced) || is_bare) {
-      result += std::to_string(local_rank);
-      text.remove_prefix(is_bare ? kBare.size() : kBraced.size());
-    } else if (!text.empty()) {
-      result += '$';
-      text.remove_prefix(1);
-    }
-  }
-  return result;
+  return substitute(text, [local_rank](std::string_view name) -> std::optional<std::string> {
+    if (name != "local_rank") return std::nullopt;
+    return std::to_string(local_rank);
+  });
 }
 
 Input input_of(const LaunchConfig& config, int local_rank, bool stdin_is_terminal) {

@@ -15,9 +15,8 @@
 namespace rankrun::agent {
 
 struct WorkerCommand {
-  std::string executable;              ///< a path that can be executed
-  std::vector<std::string> arguments;  ///< argv with templates still in place
-  std::string entry_name;              ///< how the report calls the program: as the user typed it
+  std::string executable;                  ///< a path that can be executed
+  std::vector<std::string> arguments;      ///< argv with templates still in place
   std::optional<std::string> interpreter;  ///< the Python that was chosen, unless --no-python
 
   bool operator==(const WorkerCommand&) const = default;

@@ -2,8 +2,8 @@
 // The workers of one attempt, started, signalled and ended as a unit.
 #pragma once
 
-#include "agent/log_capture.h"
 #include "agent/process.h"
+#include "agent/worker_output.h"
 #include "store/base/task_group.h"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,10 +24,10 @@ class WorkerGroup {
   /// Told what escaped from watching them.
   using OnTrouble = std::function<void(base::Error error)>;
 
-  /// `runner` and `console` are the agent's and outlive its attempts.
+  /// `runner` is the agent's and outlives its attempts.
   WorkerGroup(boost::asio::any_io_executor executor,
               ProcessRunner& runner,
-              Console& console,
+              AttemptOutput output,
               OnExit on_exit,
               OnTrouble on_trouble);
 
@@ -42,15 +42,18 @@ class WorkerGroup {
   /// output. Fails with errc::workers_stuck for what is still there at `deadline`.
   boost::asio::awaitable<base::Result<void>> end(base::TimePoint deadline);
 
+  /// How many were started.
+  int size() const { return static_cast<int>(workers_.size()); }
+
   /// Of a worker that was started; readable until the next attempt.
   pid_t pid(int local_rank) const { return worker(local_rank).process->pid(); }
   std::vector<std::string> last_lines(int local_rank) const {
-    return worker(local_rank).capture->last_lines();
+    return worker(local_rank).output.last_lines();
   }
 
  private:
   struct Worker {
-    std::unique_ptr<LogCapture> capture;
+    WorkerOutput output;
     std::unique_ptr<Process> process;
   };
 
@@ -58,10 +61,11 @@ class WorkerGroup {
     return workers_.at(static_cast<std::size_t>(local_rank));
   }
   boost::asio::awaitable<void> watch(int local_rank);
+  boost::asio::awaitable<void> follow_terminal();
 
   boost::asio::any_io_executor executor_;
   ProcessRunner& runner_;
-  Console& console_;
+  AttemptOutput output_;
   OnExit on_exit_;
   std::vector<Worker> workers_;
   base::TaskGroup tasks_;

@@ -13,7 +13,7 @@ set(may_include_apps apps agent rendezvous store)
 
 # Everything that the _core libraries list, with its header.
 set(pure store/command.h rendezvous/view.h rendezvous/restart_budget.h agent/config.h
-  agent/exit_status.h agent/process_spec.h)
+  agent/process_spec.h)
 foreach(module store rendezvous agent)
   file(READ "${ROOT}/${module}/CMakeLists.txt" text)
   if(NOT text MATCHES "rankrun_library\\([a-z]+_core[ \n]+SOURCES([^A-Z]+)PUBLIC")

@@ -52,14 +52,4 @@ Result<std::string> literal_word(const ParsedArguments& arguments,
   return invalid(arguments, option, fmt::format("use {}", fmt::join(words, " or ")));
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  for (;;) {
-    const auto end = text.find(separator);
-    pieces.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return pieces;
-    text.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace rankrun::launch

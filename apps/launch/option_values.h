@@ -33,9 +33,6 @@ base::Result<std::string> literal_word(const ParsedArguments& arguments,
                                        std::string_view option,
                                        std::string_view fallback);
 
-/// Pieces between separators; one empty piece for an empty text.
-std::vector<std::string_view> split(std::string_view text, char separator);
-
 /// Fills places with results and keeps the first error.
 class Fields {
  public:

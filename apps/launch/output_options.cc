@@ -44,8 +44,8 @@ Result<StreamSelection> selection(const ParsedArguments& arguments, std::string_
     selection.of_every_worker = *of_every_worker;
     return selection;
   }
-  for (const std::string_view entry : split(text, ',')) {
-    const auto parts = split(entry, ':');
+  for (const std::string_view entry : base::split(text, ',')) {
+    const auto parts = base::split(entry, ':');
     const auto rank = plain_local_rank(parts.front());
     const auto selected = streams(parts.back());
     if (parts.size() != 2 || !rank || !selected) {
@@ -62,7 +62,7 @@ Result<std::optional<std::set<int>>> console_ranks(const ParsedArguments& argume
   const auto text = non_empty(arguments, kOption);
   if (!text) return std::optional<std::set<int>>();
   std::set<int> ranks;
-  for (const std::string_view piece : split(*text, ',')) {
+  for (const std::string_view piece : base::split(*text, ',')) {
     const auto rank = local_rank(piece);
     if (!rank) return invalid(arguments, kOption, "use whole numbers and commas, as 0,1,2");
     ranks.insert(*rank);

@@ -30,7 +30,7 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
 
 Result<void> check_nnodes(const ParsedArguments& arguments) {
   const std::string text = arguments.value("nnodes").value_or("1:1");
-  const auto parts = split(text, ':');
+  const auto parts = base::split(text, ':');
   const auto least = parse_python_integer(parts.front());
   const auto most = parse_python_integer(parts.back());
   if (parts.size() > 2 || !least || !most || *least < 1 || *most < *least) {
@@ -86,7 +86,7 @@ Result<void> check_rdzv_conf(const ParsedArguments& arguments) {
   const std::string text = arguments.value("rdzv-conf").value_or("");
   if (trimmed(text).empty()) return {};
   std::map<std::string_view, std::string_view> entries;  // the last of several wins
-  for (const std::string_view entry : split(text, ',')) {
+  for (const std::string_view entry : base::split(text, ',')) {
     const auto equals = std::min(entry.find('='), entry.size());
     const std::string_view key = trimmed(entry.substr(0, equals));
     const std::string_view value = trimmed(entry.substr(std::min(equals + 1, entry.size())));
@@ -119,13 +119,13 @@ Result<std::string> backend_of(const ParsedArguments& arguments) {
   return literal_word(arguments, "rdzv-backend", "static");
 }
 
-Result<std::string> run_id(const ParsedArguments& arguments,
-                           std::string_view backend,
-                           const std::string& random_id) {
-  const auto id = arguments.value("rdzv-id");
-  if (arguments.has("standalone") || (is_bare(arguments, backend) && !id)) return random_id;
-  if (id && id->empty()) return invalid(arguments, "rdzv-id", "give the job a name");
-  return id.value_or("none");
+std::string run_id(const ParsedArguments& arguments,
+                   std::string_view backend,
+                   const std::string& random_id) {
+  if (arguments.has("standalone")) return random_id;
+  const std::string unset = is_bare(arguments, backend) ? "" : "none";
+  const std::string id = arguments.value("rdzv-id").value_or(unset);
+  return id.empty() ? random_id : id;
 }
 
 Result<base::Endpoint> address_of_this_host(const ParsedArguments& arguments, std::uint16_t port) {
@@ -188,7 +188,7 @@ Result<void> apply_rendezvous_options(const ParsedArguments& arguments,
   fields.check(check_nnodes(arguments));
   fields.check(check_rdzv_conf(arguments));
   fields.check(check_node_rank(arguments, *backend, config.notices));
-  fields.set(config.run_id, run_id(arguments, *backend, random_id));
+  config.run_id = run_id(arguments, *backend, random_id);
   fields.set(endpoint, master(arguments, *backend));
   config.master_addr = endpoint.host;
   config.master_port = endpoint.port;

@@ -114,8 +114,13 @@ std::optional<NumaBinding> numa_binding(const ParsedArguments& arguments) {
 Result<void> check_device_list(const LaunchConfig& config) {
   const auto list = config.environment.find("CUDA_VISIBLE_DEVICES");
   if (!config.virtual_local_rank || list == config.environment.end()) return {};
-  const auto devices = split(list->second, ',').size();
-  if (devices >= static_cast<std::size_t>(config.local_world_size)) return {};
+  int devices = 0;
+  for (const std::string_view entry : base::split(list->second, ',')) {
+    const std::string_view device = base::trimmed(entry);
+    if (device.empty() || device.front() == '-') break;  // CUDA reads no further
+    ++devices;
+  }
+  if (devices >= config.local_world_size) return {};
   return failure({},
                  fmt::format("--virtual-local-rank: CUDA_VISIBLE_DEVICES={} names fewer devices "
                              "than the {} workers",
@@ -151,7 +156,7 @@ std::string_view why_not_handled(int signal) {
 
 Result<std::set<int>> handled_signals(const ParsedArguments& arguments, std::string_view text) {
   std::set<int> signals;
-  for (const std::string_view piece : split(text, ',')) {
+  for (const std::string_view piece : base::split(text, ',')) {
     const std::string_view name = base::trimmed(piece);
     const int signal = signal_number(name);
     const std::string_view why_not = why_not_handled(signal);

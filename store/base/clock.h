@@ -11,4 +11,7 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = Clock::duration;
 
+/// For people to read, never for limits.
+using WallTime = std::chrono::system_clock::time_point;
+
 }  // namespace rankrun::base

@@ -3,19 +3,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace rankrun::base {
 
+namespace {
+
+// How many bytes the character at the start of `text` has; 0 for one that must be escaped: control
+// characters, those of the second set (U+0080 to U+009F) included, and what is no UTF-8.
+std::size_t shown_size(std::string_view text) {
+  const auto byte_at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte_at(0);
+  if (first < 0x80) return (first < 0x20 && first != '\t') || first == 0x7f ? 0 : 1;
+  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte_at(i) & 0xc0) != 0x80) return 0;
+  }
+  return first == 0xc2 && byte_at(1) < 0xa0 ? 0 : size;
+}
+
+}  // namespace
+
 std::string escape_control(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\t') || byte == 0x7f) {
+  while (!text.empty()) {
+    const std::size_t size = shown_size(text);
+    if (size == 0) {
+      const auto byte = static_cast<unsigned char>(text.front());
       fmt::format_to(std::back_inserter(escaped), "\\x{:02x}", byte);
     } else {
-      escaped += c;
+      escaped += text.substr(0, size);
     }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return escaped;
 }

@@ -8,8 +8,8 @@
 
 namespace rankrun::base {
 
-/// Control characters but tab as `\xNN`, so that the text stays one line and moves no cursor; other
-/// bytes as they are.
+/// Control characters but tab, and bytes that are no UTF-8, as `\xNN`, so that the text stays one
+/// line and moves no cursor; all else as it is.
 std::string escape_control(std::string_view text);
 
 /// Without white space at both ends.

@@ -2,17 +2,21 @@
 #include "agent/agent.h"
 
 #include "agent/errc.h"
+#include "agent/exit_code.h"
 #include "store/base/async.h"
 #include "tests/support/fake_runner.h"
 #include "tests/support/pipe.h"
 #include "tests/support/run_loop.h"
 #include "tests/support/silent_log.h"
+#include "tests/support/temp_dir.h"
 
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 
 namespace rankrun::agent {
 namespace {
@@ -72,7 +76,6 @@ struct Setup {
   explicit Setup(int restarts = 0) : config(two_workers(restarts)), rendezvous(restarts) {
     command.executable = "/bin/worker";
     command.arguments = {"worker", "--rank=${local_rank}"};
-    command.entry_name = "worker";
     runner.reactions = {{SIGTERM, ExitStatus::signaled(SIGTERM, false)}};
   }
 
@@ -87,7 +90,16 @@ struct Setup {
 
   asio::awaitable<void> run_agent() {
     ending = co_await agent.run();
-    co_await console.close(base::Clock::now());
+    co_await consoles.close(base::Duration::zero());
+  }
+
+  std::vector<std::string> event_names() const {
+    std::vector<std::string> names;
+    std::ifstream file(events_file);
+    for (std::string line; std::getline(file, line);) {
+      names.push_back(nlohmann::json::parse(line)["event"]);
+    }
+    return names;
   }
 
   // Returns once the workers of this start have been started.
@@ -103,12 +115,25 @@ struct Setup {
   FakeRendezvous rendezvous;
   tests::FakeRunner runner{loop.get_executor()};
   tests::Pipe console_pipe;
-  Console console{loop.get_executor(), console_pipe.write_end.get()};
+  Consoles consoles{
+      loop.get_executor(), false, console_pipe.write_end.get(), console_pipe.write_end.get()};
   LogDir log_dir = *LogDir::create("/dev/null", "/tmp", "id");
-  Agent agent{
-      loop.get_executor(),
-      AgentContext{
-          config, command, {}, rendezvous, runner, console, log_dir, false, tests::silent_log()}};
+  JobFacts job;
+  tests::TempDir folder;
+  std::string events_file = folder.path() / "events";
+  EventLog events{job, EventTargets{nullptr, nullptr, events_file}, tests::silent_log()};
+  Agent agent{loop.get_executor(),
+              AgentContext{config,
+                           command,
+                           {},
+                           rendezvous,
+                           runner,
+                           consoles,
+                           log_dir,
+                           false,
+                           job,
+                           events,
+                           tests::silent_log()}};
   Ending ending;
 };
 
@@ -145,10 +170,10 @@ asio::awaitable<void> nothing() {
 TEST_CASE("an agent whose workers all succeed ends with success", "[agent]") {
   Setup setup;
   const Ending ending = setup.run(both_succeed(setup));
-  CHECK(exit_code(ending) == 0);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 0);
   CHECK(setup.rendezvous.outcomes == std::vector{Outcome::succeeded});
   CHECK(setup.rendezvous.leaves == 1);
-  CHECK(setup.agent.failure_text().empty());
+  CHECK(setup.agent.report().result() == JobResult::succeeded);
   REQUIRE(setup.runner.records.size() == 2);
   for (const auto& record : setup.runner.records) {
     CHECK(record->group_ended);  // children that a worker left behind are gone, too
@@ -162,7 +187,7 @@ TEST_CASE("an agent whose workers all succeed ends with success", "[agent]") {
 TEST_CASE("a failure ends the whole group before all of it starts again", "[agent]") {
   Setup setup(1);
   const Ending ending = setup.run(first_fails_then_both_succeed(setup));
-  CHECK(exit_code(ending) == 0);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 0);
   CHECK(setup.rendezvous.outcomes == std::vector{Outcome::failed, Outcome::succeeded});
   REQUIRE(setup.runner.records.size() == 4);
   CHECK(setup.runner.records[0]->signals.front() == SIGTERM);
@@ -173,9 +198,47 @@ TEST_CASE("a failure ends the whole group before all of it starts again", "[agen
 TEST_CASE("without a restart left the first failure is the result", "[agent]") {
   Setup setup;
   const Ending ending = setup.run(second_exits_with(setup, 7));
-  CHECK(exit_code(ending) == 7);
-  CHECK_THAT(setup.agent.failure_text(),
-             Catch::Contains("rank      : 1") && Catch::Contains("exitcode  : 7 (pid: 1001)"));
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 7);
+  const JobReport report = setup.agent.report();
+  CHECK(report.result() == JobResult::failed);
+  CHECK(report.exit_code == 7);
+  REQUIRE(report.workers.size() == 2);
+  CHECK(&report.workers[0] == report.root_cause());
+  CHECK(report.workers[0].rank == 1);
+  CHECK(report.workers[0].pid == 1001);
+  CHECK(report.workers[0].outcome() == WorkerOutcome::failed);
+  CHECK(report.workers[1].rank == 0);
+  CHECK(report.workers[1].outcome() == WorkerOutcome::stopped);
+  CHECK(report.workers[1].end->stop_signal == SIGTERM);
+}
+
+TEST_CASE("a report has the workers of the last attempt only", "[agent]") {
+  Setup setup(1);
+  setup.run(first_fails_then_both_succeed(setup));
+  const JobReport report = setup.agent.report();
+  CHECK(report.restarts == 1);
+  REQUIRE(report.workers.size() == 2);
+  CHECK(report.workers[0].pid == 1002);
+  CHECK(report.workers[1].outcome() == WorkerOutcome::succeeded);
+  CHECK(report.root_cause() == nullptr);
+}
+
+TEST_CASE("every change of an agent's state is an event", "[agent]") {
+  Setup setup(1);
+  setup.run(first_fails_then_both_succeed(setup));
+  CHECK(setup.event_names() == std::vector<std::string>{"job_start",
+                                                        "attempt_start",
+                                                        "worker_start",
+                                                        "worker_start",
+                                                        "worker_exit",
+                                                        "stop",
+                                                        "worker_exit",
+                                                        "restart",
+                                                        "attempt_start",
+                                                        "worker_start",
+                                                        "worker_start",
+                                                        "worker_exit",
+                                                        "worker_exit"});
 }
 
 TEST_CASE("workers that ignore SIGTERM are killed after the shutdown timeout", "[agent]") {
@@ -183,18 +246,22 @@ TEST_CASE("workers that ignore SIGTERM are killed after the shutdown timeout", "
   setup.runner.reactions.clear();
   setup.config.shutdown_timeout = std::chrono::seconds(0);
   const Ending ending = setup.run(second_exits_with(setup, 7));
-  CHECK(exit_code(ending) == 7);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 7);
   const auto& signals = setup.runner.records[0]->signals;
   REQUIRE(signals.size() >= 2);
   CHECK(signals[0] == SIGTERM);
   CHECK(signals[1] == SIGKILL);
+  const JobReport report = setup.agent.report();
+  REQUIRE(report.workers.size() == 2);
+  CHECK(report.workers[1].outcome() == WorkerOutcome::stopped);
+  CHECK(report.workers[1].end->stop_signal == SIGKILL);
 }
 
 TEST_CASE("a stop request passes its signal on and is the result", "[agent]") {
   Setup setup(5);
   setup.runner.reactions.insert_or_assign(SIGINT, ExitStatus::exited(0));
   const Ending ending = setup.run(stop_with(setup, 2, {SIGINT}));
-  CHECK(exit_code(ending) == 130);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 130);
   CHECK(setup.runner.records.size() == 2);
   CHECK(setup.runner.records[0]->signals.front() == SIGINT);
   CHECK(setup.rendezvous.outcomes.empty());
@@ -205,14 +272,14 @@ TEST_CASE("a second stop request kills at once", "[agent]") {
   Setup setup;
   setup.runner.reactions.clear();
   const Ending ending = setup.run(stop_with(setup, 2, {SIGTERM, SIGTERM}));
-  CHECK(exit_code(ending) == 143);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 143);
 }
 
 TEST_CASE("a stop request ends a rendezvous that does not form", "[agent]") {
   Setup setup;
   setup.rendezvous.never_forms = true;
   const Ending ending = setup.run(stop_with(setup, 0, {SIGTERM}));
-  CHECK(exit_code(ending) == 143);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 143);
   CHECK(setup.runner.records.empty());
 }
 
@@ -221,7 +288,7 @@ TEST_CASE("a worker that cannot be started ends those before it", "[agent]") {
   setup.runner.failing_start = 1;
   setup.runner.start_error = {make_error_code(errc::program_not_executable), "x", ""};
   const Ending ending = setup.run(nothing());
-  CHECK(exit_code(ending) == 126);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 126);
   REQUIRE(setup.runner.records.size() == 1);
   CHECK(setup.runner.records[0]->group_ended);
 }
@@ -230,10 +297,13 @@ TEST_CASE("workers that SIGKILL does not end prevent a restart over them", "[age
   Setup setup(3);
   setup.runner.stuck = base::Error{make_error_code(errc::workers_stuck), "group 1000", ""};
   const Ending ending = setup.run(second_exits_with(setup, 7));
-  CHECK(exit_code(ending) == 1);
+  CHECK(exit_code(ending, ExitCodeStyle::worker) == 1);
   REQUIRE(ending.error);
   CHECK(ending.error->code == errc::workers_stuck);
   CHECK(setup.runner.records.size() == 2);
+  const JobReport report = setup.agent.report();
+  REQUIRE(report.workers.size() == 2);
+  CHECK(report.workers[0].rank == 1);
 }
 
 }  // namespace

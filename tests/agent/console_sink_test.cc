@@ -23,11 +23,11 @@ struct Setup {
       "rankrun", spdlog::level::warn, std::make_shared<ConsoleSink>(loop.get_executor(), console));
 
   asio::awaitable<void> log_between_writes() {
-    console.write("one\n");
+    console.write_line("one\n");
     log->warn("two");
     log->info("not shown");
-    console.write("three\n");
-    co_await console.close(base::Clock::now());
+    console.write_line("three\n");
+    co_await console.close(base::Duration::zero());
   }
 };
 
@@ -44,7 +44,7 @@ TEST_CASE("a line from another thread comes by way of the loop", "[agent][consol
   setup.loop.run();
   CHECK(setup.pipe.read_available() == "rankrun: error: from elsewhere\n");
   setup.loop.restart();
-  tests::run_loop(setup.loop, setup.console.close(base::Clock::now()));
+  tests::run_loop(setup.loop, setup.console.close(base::Duration::zero()));
 }
 
 }  // namespace

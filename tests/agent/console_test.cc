@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/console.h"
 
+#include "agent/pseudo_terminal.h"
 #include "store/base/async.h"
+#include "store/base/unique_fd.h"
 #include "tests/support/pipe.h"
 #include "tests/support/run_loop.h"
 
 #include <boost/asio/detached.hpp>
 #include <catch2/catch.hpp>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 
 namespace rankrun::agent {
@@ -15,18 +21,17 @@ namespace {
 
 namespace asio = boost::asio;
 
-base::TimePoint in(base::Duration limit) {
-  return base::Clock::now() + limit;
-}
+constexpr base::Duration kPatience = std::chrono::seconds(20);
+constexpr SourceId kWorker = 0;
 
 TEST_CASE("text reaches the console at once and in order", "[agent][console]") {
   asio::io_context loop(1);
   tests::Pipe pipe;
   Console console(loop.get_executor(), pipe.write_end.get());
-  console.write("one\n");
-  console.write("two\n");
+  console.write_line("one\n");
+  console.write_line("two\n");
   CHECK(pipe.read_available() == "one\ntwo\n");
-  tests::run_loop(loop, console.close(in(std::chrono::seconds(20))));
+  tests::run_loop(loop, console.close(kPatience));
 }
 
 TEST_CASE("a console that nobody reads fills up without blocking", "[agent][console]") {
@@ -34,9 +39,10 @@ TEST_CASE("a console that nobody reads fills up without blocking", "[agent][cons
   tests::Pipe pipe;
   Console console(loop.get_executor(), pipe.write_end.get());
   CHECK_FALSE(console.full());
-  console.write(std::string(2 * Console::kMostWaiting, 'x'));
+  console.write_line(std::string(2 * Console::kMostWaiting, 'x'));
   CHECK(console.full());
-  tests::run_loop(loop, console.close(base::Clock::now()));  // gives up at its deadline
+  CHECK_FALSE(console.is_broken());
+  tests::run_loop(loop, console.close(base::Duration::zero()));  // gives up at its deadline
 }
 
 // Reads the pipe until all that was written has come through.
@@ -50,10 +56,10 @@ asio::awaitable<void> read_all(tests::Pipe& pipe, std::size_t expected, std::str
 }
 
 asio::awaitable<void> write_twice(Console& console, std::string first, std::string second) {
-  console.write(first);
+  console.write_line(first);
   co_await console.writable();
-  console.write(second);
-  co_await console.close(in(std::chrono::seconds(20)));
+  console.write_line(second);
+  co_await console.close(kPatience);
 }
 
 TEST_CASE("a slow reader gets everything in order, and its descriptor stays blocking",
@@ -74,10 +80,10 @@ TEST_CASE("a line of our own begins on a fresh line", "[agent][console]") {
   tests::Pipe pipe;
   Console console(loop.get_executor(), pipe.write_end.get());
   console.write_line("one\n");
-  console.write("50 %");
+  console.show({kWorker, "", "50 %"});
   console.write_line("two\n");
   CHECK(pipe.read_available() == "one\n50 %\ntwo\n");
-  tests::run_loop(loop, console.close(in(std::chrono::seconds(20))));
+  tests::run_loop(loop, console.close(kPatience));
 }
 
 TEST_CASE("a console whose reader is gone drops output and stays usable", "[agent][console]") {
@@ -86,10 +92,45 @@ TEST_CASE("a console whose reader is gone drops output and stays usable", "[agen
   tests::Pipe pipe;
   Console console(loop.get_executor(), pipe.write_end.get());
   pipe.read_end.reset();
-  console.write("lost");
-  console.write(std::string(2 * Console::kMostWaiting, 'x'));
+  console.write_line("lost");
+  console.write_line(std::string(2 * Console::kMostWaiting, 'x'));
   CHECK_FALSE(console.full());
-  tests::run_loop(loop, console.close(in(std::chrono::seconds(20))));
+  CHECK(console.is_broken());
+  tests::run_loop(loop, console.close(kPatience));
+}
+
+TEST_CASE("a terminal that nobody reads fills up without blocking", "[agent][console]") {
+  asio::io_context loop(1);
+  const auto terminal = PseudoTerminal::open(-1);
+  REQUIRE(terminal);
+  Console console(loop.get_executor(), terminal->worker_end.get());
+  console.write_line(std::string(2 * Console::kMostWaiting, 'x'));
+  CHECK(console.full());
+  tests::run_loop(loop, console.close(base::Duration::zero()));
+}
+
+TEST_CASE("a socket is a console, too", "[agent][console]") {
+  asio::io_context loop(1);
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const base::UniqueFd read_end(ends[0]);
+  const base::UniqueFd write_end(ends[1]);
+  Console console(loop.get_executor(), write_end.get());
+  console.write_line("one\n");
+  std::array<char, 8> buffer{};
+  REQUIRE(::read(read_end.get(), buffer.data(), buffer.size()) == 4);
+  CHECK(std::string_view(buffer.data(), 4) == "one\n");
+  console.write_line(std::string(2 * Console::kMostWaiting, 'x'));
+  CHECK(console.full());
+  tests::run_loop(loop, console.close(base::Duration::zero()));
+}
+
+TEST_CASE("a closed descriptor is a console that drops output", "[agent][console]") {
+  asio::io_context loop(1);
+  Console console(loop.get_executor(), -1);
+  console.write_line("lost");
+  CHECK(console.is_broken());
+  tests::run_loop(loop, console.close(kPatience));
 }
 
 }  // namespace

@@ -3,23 +3,58 @@
 
 #include <catch2/catch.hpp>
 
+#include <random>
+
 namespace rankrun::agent {
 namespace {
 
-TEST_CASE("lines are handed on whole and the rest is held back", "[agent][log]") {
-  LineSplitter lines;
-  CHECK(lines.add("one\ntw") == "one\n");
-  CHECK(lines.has_rest());
-  CHECK(lines.add("o").empty());
-  CHECK(lines.add("\nthree\nfour") == "two\nthree\n");
-  CHECK(lines.take_rest() == "four");
-  CHECK_FALSE(lines.has_rest());
-  CHECK(lines.add("").empty());
+std::string added(LineSplitter& lines, std::string_view bytes) {
+  const auto [held, further] = lines.add(bytes);
+  return std::string(held) + std::string(further);
 }
 
-TEST_CASE("a carriage return finishes a line", "[agent][log]") {
+TEST_CASE("lines are handed on whole and the rest is held back", "[agent][log]") {
   LineSplitter lines;
-  CHECK(lines.add("10%\r20%") == "10%\r");
+  CHECK(added(lines, "one\ntw") == "one\n");
+  CHECK(lines.has_rest());
+  CHECK(added(lines, "o").empty());
+  CHECK(added(lines, "\nthree\nfour") == "two\nthree\n");
+  CHECK(lines.take_rest() == "four");
+  CHECK_FALSE(lines.has_rest());
+  CHECK(added(lines, "").empty());
+}
+
+TEST_CASE("the next state of a progress bar finishes the one before", "[agent][log]") {
+  LineSplitter lines;
+  CHECK(added(lines, "10%\r20%") == "10%");
+  CHECK(added(lines, "\r30%") == "\r20%");
+  CHECK(added(lines, "\r").empty());  // it may be the end of a line
+  CHECK(added(lines, "40%\r") == "\r30%");
+  CHECK(added(lines, "\n") == "\r40%\r\n");
+  CHECK_FALSE(lines.has_rest());
+  CHECK(added(lines, "dos\r\nlines\r") == "dos\r\n");
+  CHECK(added(lines, "\nend") == "lines\r\n");
+}
+
+TEST_CASE("however a stream is cut, no byte is lost and whole lines stay whole", "[agent][log]") {
+  std::mt19937 random(1);
+  std::string stream;
+  for (int i = 0; i < 20000; ++i) {
+    stream += "\n\rab"[random() % 4];
+  }
+  LineSplitter lines;
+  std::string received;
+  for (std::size_t at = 0; at < stream.size();) {
+    const std::size_t size = random() % 20;
+    const std::string piece = stream.substr(at, size);
+    const std::string whole = added(lines, piece);
+    received += whole;
+    const bool ends_state = received.size() < stream.size() && stream[received.size()] == '\r';
+    if (!whole.empty()) CHECK((whole.back() == '\n' || ends_state));
+    at += piece.size();
+  }
+  received += lines.take_rest();
+  CHECK(received == stream);
 }
 
 TEST_CASE("an endless line is handed on in pieces, and no byte is lost", "[agent][log]") {
@@ -27,7 +62,7 @@ TEST_CASE("an endless line is handed on in pieces, and no byte is lost", "[agent
   std::size_t received = 0;
   constexpr std::size_t kPiece = 1000;
   for (int i = 0; i < 200; ++i) {
-    received += lines.add(std::string(kPiece, 'x')).size();
+    received += added(lines, std::string(kPiece, 'x')).size();
   }
   CHECK(received > 0);
   CHECK(received + lines.take_rest().size() == 200 * kPiece);
@@ -95,6 +130,33 @@ TEST_CASE("the tail is bounded in bytes", "[agent][log]") {
   }
   CHECK(bytes > 0);
   CHECK(bytes <= LineTail::kMostBytes);
+}
+
+TEST_CASE("empty lines count and are bounded like others", "[agent][log]") {
+  LineTail tail;
+  tail.add("gone");
+  for (int i = 0; i < 100; ++i) {
+    tail.add("\n");
+  }
+  CHECK(tail.lines() == std::vector<std::string>(LineTail::kMostLines));
+}
+
+TEST_CASE("the tail of much at once is that of the same in small pieces", "[agent][log]") {
+  std::mt19937 random(1);
+  for (int run = 0; run < 50; ++run) {
+    LineTail at_once;
+    LineTail in_pieces;
+    std::string text;
+    for (int i = 0; i < 3000; ++i) {
+      text += random() % 30 == 0 ? '\n' : "ab\r"[random() % 8 == 0 ? 2 : random() % 2];
+    }
+    at_once.add("before\n");
+    at_once.add(text);
+    for (const char c : "before\n" + text) {
+      in_pieces.add({&c, 1});
+    }
+    REQUIRE(at_once.lines() == in_pieces.lines());
+  }
 }
 
 }  // namespace

@@ -228,11 +228,19 @@ TEST_CASE("trouble of our own leaves the job, after the workers are gone", "[age
     CHECK(line(state.on(event::WorkersGone{})) == "leave");
     CHECK(state.ending().error);
   }
+  SECTION("while stopping workers") {
+    AgentState state = running();
+    state.on(ended(0, 1));
+    CHECK(line(state.on(trouble())) == "end");
+    CHECK(line(state.on(trouble())).empty());  // it is under way
+    CHECK(line(state.on(event::WorkersGone{})) == "leave");
+    CHECK(state.ending().error);
+  }
   SECTION("when workers cannot be ended: no restart over them") {
     AgentState state = running();
     state.on(ended(0, 1));
     state.on(event::GraceExpired{});
-    CHECK(line(state.on(trouble())) == "leave");
+    CHECK(line(state.on(event::WorkersStuck{trouble().error})) == "leave");
     CHECK(state.ending().error);
   }
   SECTION("while reporting") {

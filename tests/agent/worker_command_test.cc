@@ -31,7 +31,6 @@ TEST_CASE("a script runs unbuffered under the first python3 of PATH", "[agent][c
   REQUIRE(command);
   CHECK(command->executable == python3);
   CHECK(command->interpreter == python3);
-  CHECK(command->entry_name == train);
   CHECK(command->arguments == std::vector<std::string>{python3, "-u", train, "--x", "1"});
 }
 

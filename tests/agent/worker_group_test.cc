@@ -6,6 +6,7 @@
 #include "tests/support/fake_runner.h"
 #include "tests/support/pipe.h"
 #include "tests/support/run_loop.h"
+#include "tests/support/silent_log.h"
 
 #include <catch2/catch.hpp>
 
@@ -39,12 +40,24 @@ void no_trouble(const base::Error& error) {
 struct Setup {
   asio::io_context loop{1};
   tests::Pipe pipe;
-  Console console{loop.get_executor(), pipe.write_end.get()};
+  Consoles consoles{loop.get_executor(), false, pipe.write_end.get(), pipe.write_end.get()};
+  LaunchConfig config;
+  LogDir log_dir = std::move(*LogDir::create("/dev/null", "", ""));
   tests::FakeRunner fakes{loop.get_executor()};
+
+  AttemptOutput output() {
+    OutputContext context{.consoles = consoles,
+                          .config = config,
+                          .log_dir = log_dir,
+                          .log = tests::silent_log(),
+                          .host = "host",
+                          .first_rank = 0};
+    return {loop.get_executor(), std::move(context)};
+  }
 
   asio::awaitable<void> end(WorkerGroup& group, base::Result<void>& result) {
     result = co_await group.end(soon());
-    co_await console.close(base::Clock::now());
+    co_await consoles.close(base::Duration::zero());
   }
 };
 
@@ -57,7 +70,7 @@ TEST_CASE("every worker's end is told once, with its last stderr lines", "[agent
   WorkerGroup group(
       setup.loop.get_executor(),
       runner,
-      setup.console,
+      setup.output(),
       [&](int local_rank, ExitStatus status) {
         ends.push_back(std::to_string(local_rank) + ":" + std::to_string(status.code()));
         if (ends.size() < 2) return;
@@ -79,7 +92,7 @@ TEST_CASE("every worker's end is told once, with its last stderr lines", "[agent
 TEST_CASE("ending a group kills every worker", "[agent][workers]") {
   Setup setup;
   WorkerGroup group(
-      setup.loop.get_executor(), setup.fakes, setup.console, [](int, ExitStatus) {}, no_trouble);
+      setup.loop.get_executor(), setup.fakes, setup.output(), [](int, ExitStatus) {}, no_trouble);
   REQUIRE(group.start(shells({"a", "b", "c"})));
   group.signal_all(SIGTERM);
   base::Result<void> ended;
@@ -95,7 +108,7 @@ TEST_CASE("a stuck worker is reported and the others are ended all the same", "[
   Setup setup;
   setup.fakes.stuck = base::Error{make_error_code(errc::workers_stuck), "group 1000", ""};
   WorkerGroup group(
-      setup.loop.get_executor(), setup.fakes, setup.console, [](int, ExitStatus) {}, no_trouble);
+      setup.loop.get_executor(), setup.fakes, setup.output(), [](int, ExitStatus) {}, no_trouble);
   REQUIRE(group.start(shells({"a", "b"})));
   base::Result<void> ended;
   tests::run_loop(setup.loop, setup.end(group, ended));

@@ -72,7 +72,9 @@ kill -KILL $$)");
   CHECK_THAT(report, Contains("\n  rank      : 1 (local_rank: 1)\n"));
   CHECK_THAT(report, Contains("\n  exitcode  : -9 (pid: " + pid + ")  (SIGKILL)\n"));
   CHECK_THAT(report, Contains("Signal 9 (SIGKILL) received by PID " + pid + "\n"));
-  CHECK_THAT(report, Contains("\n  loss is NaN\n  giving up\n==="));
+  CHECK_THAT(report, Contains("\n    loss is NaN\n    giving up\n---"));
+  CHECK_THAT(report, Contains("\nstopped by rankrun (SIGTERM): rank 0\n"));
+  CHECK_THAT(report, Contains("\nhint: SIGKILL did not come from rankrun"));
   CHECK_THAT(report, !Contains("idle"));
 }
 

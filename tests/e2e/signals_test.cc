@@ -219,6 +219,18 @@ TEST_CASE("stopping and continuing rankrun is harmless", "[e2e][signals]") {
   CHECK_THAT(rankrun.wait(), ExitsWith(6));
 }
 
+TEST_CASE("behind a shell, Ctrl-C reaches rankrun and its workers all the same", "[e2e][signals]") {
+  RankrunCase rankrun;
+  rankrun.start_through({"sh", "-c", "\"$@\"; exit $?", "sh"});
+  rankrun.before_exec([] { ::setpgid(0, 0); });
+  start_two(rankrun, kCooperate, {});
+  // As a terminal does: to the whole group.
+  ::kill(-rankrun.pid(), SIGINT);
+  CHECK(rankrun.wait().status == agent::ExitStatus::signaled(SIGINT, false));
+  CHECK(rankrun.read("got.0") == "INT\n");
+  CHECK(rankrun.read("got.1") == "INT\n");
+}
+
 TEST_CASE("as the first process of a container rankrun reaps orphans and obeys signals",
           "[e2e][signals]") {
   if (::geteuid() != 0) {

@@ -16,16 +16,14 @@ namespace rankrun::tests {
 
 class FakeSysfs {
  public:
-  static constexpr int kCpus = 32;
-
   FakeSysfs() {
     for (int node = 0; node < 4; ++node) {
       write(fmt::format("node/node{}/cpulist", node),
             fmt::format("{}-{},{}-{}", 4 * node, 4 * node + 3, 4 * node + 16, 4 * node + 19));
     }
     write("node/possible", "0-3");
-    for (int cpu = 0; cpu < kCpus; ++cpu) {
-      write_cpu(cpu);
+    for (int core = 0; core < kCores; ++core) {
+      write_core(core);
     }
   }
 
@@ -51,22 +49,25 @@ class FakeSysfs {
   }
 
  private:
-  void write_cpu(int cpu) {
-    const int core = cpu % 16;
+  static constexpr int kCores = 16;
+  static constexpr int kCpus = 2 * kCores;
+
+  // The same of both threads.
+  void write_core(int core) {
     const int cache = core / 2 * 2;
-    const std::string siblings = fmt::format("{},{}", core, core + 16);
-    const std::string folder = fmt::format("cpu/cpu{}/", cpu);
+    const std::string siblings = fmt::format("{},{}", core, core + kCores);
+    const std::string folder = fmt::format("cpu/cpu{}/", core);
     write(folder + "topology/physical_package_id", std::to_string(core / 8));
     write(folder + "topology/thread_siblings_list", siblings);
-    write_cache(folder + "cache/index0/", "1", "Data", siblings);
-    write_cache(folder + "cache/index1/", "1", "Instruction", siblings);
+    write_cache(folder + "cache/index1/", "9", "Instruction", siblings);
     write_cache(folder + "cache/index2/",
                 "3",
                 "Unified",
-                fmt::format("{}-{},{}-{}", cache, cache + 1, cache + 16, cache + 17));
+                fmt::format("{}-{},{}-{}", cache, cache + 1, cache + kCores, cache + kCores + 1));
     write_cache(folder + "cache/index3/", "2", "Unified", siblings);
-    write_cache(folder + "cache/index4/", "9", "Instruction", std::to_string(cpu));
-    write(folder + "cache/uevent", "");
+    std::filesystem::create_directory_symlink(
+        fmt::format("cpu{}", core),
+        root() / fmt::format("sys/devices/system/cpu/cpu{}", core + kCores));
   }
   void write_cache(const std::string& folder,
                    const std::string& level,

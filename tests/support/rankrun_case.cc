@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/rankrun_case.h"
 
+#include "agent/kernel_files.h"
+#include "agent/process_table.h"
 #include "agent/worker_env.h"
 #include "store/base/c_strings.h"
 #include "store/base/endpoint.h"
@@ -16,7 +18,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -144,6 +145,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 RankrunCase::RankrunCase(base::Duration limit)
     : limit_(limit),
+      launcher_{RANKRUN_BINARY, {}, false},
       environment_(fresh_environment(temp_folder())),
       marker_("RANKRUN_TEST_CASE=" + folder().string()) {
   fs::create_directory(temp_folder());
@@ -154,7 +156,9 @@ RankrunCase::RankrunCase(base::Duration limit)
 
 RankrunCase::~RankrunCase() {
   const bool was_abandoned = end_abandoned_run();
-  check_processes(was_abandoned);
+  if (!launcher_.may_leave_things) check_processes(was_abandoned);
+  kill_marked_processes();
+  if (launcher_.may_leave_things) return;
   if (!was_abandoned) check_temp_folder();
   check_ports();
 }
@@ -205,7 +209,8 @@ void RankrunCase::run_child(const std::vector<std::string>& arguments) const noe
   open_as(STDOUT_FILENO, folder() / kOut, O_WRONLY | O_TRUNC | O_APPEND);
   open_as(STDERR_FILENO, folder() / kErr, O_WRONLY | O_TRUNC | O_APPEND);
   std::vector<std::string> argv = wrapper_;
-  argv.emplace_back(RANKRUN_BINARY);
+  argv.push_back(launcher_.program);
+  argv.insert(argv.end(), launcher_.arguments.begin(), launcher_.arguments.end());
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = agent::environment_lines(environment_);
   if (before_exec_) before_exec_();
@@ -213,7 +218,7 @@ void RankrunCase::run_child(const std::vector<std::string>& arguments) const noe
   ::_exit(127);
 }
 
-bool RankrunCase::ended_within(base::Duration limit) const {
+bool RankrunCase::ends_within(base::Duration limit) const {
   const base::TimePoint deadline = base::Clock::now() + limit;
   pollfd end{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
   for (;;) {
@@ -225,7 +230,7 @@ bool RankrunCase::ended_within(base::Duration limit) const {
 
 RunResult RankrunCase::wait() {
   REQUIRE(pidfd_);
-  if (!ended_within(limit_)) FAIL("rankrun does not end; its stderr:\n" << read(kErr));
+  if (!ends_within(limit_)) FAIL("rankrun does not end; its stderr:\n" << read(kErr));
   siginfo_t info{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) == 0);
   pidfd_.reset();
@@ -240,14 +245,23 @@ void RankrunCase::signal(int number) const {
   REQUIRE(::kill(pid_, number) == 0);
 }
 
-void RankrunCase::wait_until(const std::string& what, const std::function<bool()>& condition) {
+std::string RankrunCase::error_text() const {
+  return read(kErr);
+}
+
+bool RankrunCase::happens(const std::string& what, const std::function<bool()>& condition) {
   const base::TimePoint deadline = base::Clock::now() + limit_;
   while (!condition()) {
-    const bool ended = ended_within(kPollPause);
-    if (ended && condition()) return;
-    if (!ended && base::Clock::now() < deadline) continue;
-    FAIL((ended ? "rankrun ended without " : "the limit came before ") << what << "; its stderr:\n"
-                                                                       << read(kErr));
+    if (ends_within(kPollPause)) return condition();
+    if (base::Clock::now() < deadline) continue;
+    FAIL("the limit came before " << what << "; rankrun's stderr:\n" << read(kErr));
+  }
+  return true;
+}
+
+void RankrunCase::wait_until(const std::string& what, const std::function<bool()>& condition) {
+  if (!happens(what, condition)) {
+    FAIL("rankrun ended without " << what << "; its stderr:\n" << read(kErr));
   }
 }
 
@@ -257,7 +271,7 @@ void RankrunCase::wait_for_file(const std::string& name) {
 
 void RankrunCase::wait_for_error_text(const std::string& text) {
   wait_until("'" + text + "' on stderr",
-             [&] { return read(kErr).find(text) != std::string::npos; });
+             [&] { return error_text().find(text) != std::string::npos; });
 }
 
 std::vector<std::uint16_t> RankrunCase::worker_ports() const {
@@ -285,36 +299,38 @@ bool RankrunCase::end_abandoned_run() {
 // Command lines by pid. Zombies do not count: they have no environment any more.
 std::map<pid_t, std::string> RankrunCase::marked_processes() const {
   std::map<pid_t, std::string> found;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (!std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); })) {
-      continue;
-    }
-    const std::string environ = '\0' + read_file(entry.path() / "environ");
-    if (environ.find('\0' + marker_ + '\0') == std::string::npos) continue;
-    std::string command = read_file(entry.path() / "cmdline");
+  agent::for_each_process("/proc", [&](const agent::ProcessEntry& process) {
+    const fs::path folder = "/proc/" + std::to_string(process.pid);
+    const std::string environ = '\0' + agent::read_kernel_file(folder / "environ").value_or("");
+    if (environ.find('\0' + marker_ + '\0') == std::string::npos) return;
+    std::string command = agent::read_kernel_file(folder / "cmdline").value_or("");
     std::replace(command.begin(), command.end(), '\0', ' ');
-    found.emplace(static_cast<pid_t>(std::stol(name)), std::move(command));
-  }
+    found.emplace(process.pid, std::move(command));
+  });
   return found;
 }
 
 void RankrunCase::check_processes(bool was_abandoned) const {
-  std::map<pid_t, std::string> left;
-  const auto all_gone = [&] {
-    left = marked_processes();
-    return left.empty();
-  };
+  std::map<pid_t, std::string> left = marked_processes();
   // Without their rankrun, children of workers may stay: that is our doing.
-  if (!was_abandoned) poll_until(kSettleLimit, all_gone);
+  if (!was_abandoned) {
+    poll_until(kSettleLimit, [&] {
+      left = marked_processes();
+      return left.empty();
+    });
+  }
   for (const auto& [pid, command] : left) {
     FAIL_CHECK("left behind: process " << pid << ": " << command);
   }
+}
+
+void RankrunCase::kill_marked_processes() const {
   const bool killed = poll_until(kSettleLimit, [&] {
-    for (const auto& [pid, command] : marked_processes()) {
+    const std::map<pid_t, std::string> left = marked_processes();
+    for (const auto& [pid, command] : left) {
       ::kill(pid, SIGKILL);
     }
-    return all_gone();
+    return left.empty();
   });
   if (!killed) FAIL_CHECK("a process with " << marker_ << " outlives SIGKILL");
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {

@@ -28,6 +28,13 @@ namespace rankrun::tests {
 
 using Environment = std::map<std::string, std::string, std::less<>>;
 
+/// What rankrun may use at most while a console is slow; a sanitizer needs memory of its own.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr unsigned long kMostKib = 1 << 20;
+#else
+inline constexpr unsigned long kMostKib = 16 << 10;
+#endif
+
 /// How a run of rankrun ended.
 struct RunResult {
   agent::ExitStatus status;
@@ -37,6 +44,14 @@ struct RunResult {
 };
 
 std::ostream& operator<<(std::ostream& out, const RunResult& result);
+
+/// The program that a case runs: rankrun, or another launcher to compare it with.
+struct Launcher {
+  std::string program;                 ///< a path
+  std::vector<std::string> arguments;  ///< before those of a run
+  /// Leftovers are rankrun's failures; those of others are removed without a word.
+  bool may_leave_things = false;
+};
 
 /// CHECK_THAT(result, ExitsWith(143)): by exit, not by a signal of that number.
 class ExitsWith final : public Catch::MatcherBase<RunResult> {
@@ -93,6 +108,10 @@ class RankrunCase {
   const Environment& environment() const { return environment_; }
   void set(const std::string& name, const std::string& value) { environment_[name] = value; }
 
+  /// Instead of rankrun as it was built.
+  void launch_with(Launcher launcher) { launcher_ = std::move(launcher); }
+  const Launcher& launcher() const { return launcher_; }
+
   /// Done in the child right before rankrun is executed; for descriptors and signals.
   void before_exec(std::function<void()> step) { before_exec_ = std::move(step); }
 
@@ -105,13 +124,19 @@ class RankrunCase {
   /// The same in two steps. Fails the test case when rankrun does not end within the limit.
   void start(const std::vector<std::string>& arguments);
   RunResult wait();
+  /// Whether rankrun ends within `limit`; wait() then returns at once.
+  bool ends_within(base::Duration limit) const;
 
   pid_t pid() const { return pid_; }
+  /// Its stderr so far.
+  std::string error_text() const;
   /// Sends to rankrun's process alone.
   void signal(int number) const;
 
-  /// Wait for something while rankrun runs; they fail the test case at the limit, or when rankrun
-  /// ends without it.
+  /// Waits for something while rankrun runs; false when rankrun ends without it. Fails the test
+  /// case at the limit.
+  bool happens(const std::string& what, const std::function<bool()>& condition);
+  /// The same; they also fail the test case when rankrun ends.
   void wait_until(const std::string& what, const std::function<bool()>& condition);
   void wait_for_file(const std::string& name);
   void wait_for_error_text(const std::string& text);
@@ -123,14 +148,15 @@ class RankrunCase {
 
  private:
   [[noreturn]] void run_child(const std::vector<std::string>& arguments) const noexcept;
-  bool ended_within(base::Duration limit) const;
   bool end_abandoned_run();
   std::map<pid_t, std::string> marked_processes() const;
   void check_processes(bool was_abandoned) const;
+  void kill_marked_processes() const;
   void check_temp_folder() const;
   void check_ports() const;
 
   base::Duration limit_;
+  Launcher launcher_;
   TempDir folder_;
   Environment environment_;
   std::string marker_;
