@@ -47,8 +47,8 @@ gate() {
 }
 
 # --- Peers ---
-# Tests find a peer by RANKRUN_PEER_PYTHON_*, else the reason of its absence in
-# RANKRUN_PEER_SKIP_REASON_*.
+# Tests find a peer by RANKRUN_PEER_PYTHON_* and RANKRUN_PEER_TORCHRUN_*, else the reason of its
+# absence in RANKRUN_PEER_SKIP_REASON_*.
 
 install_torch() {
   local packages="${TORCH_PACKAGES[*]}" stamp=$torch_venv/rankrun-complete try
@@ -87,6 +87,7 @@ install_peers() {
   step "install PyTorch $TORCH_VERSION" install_torch
   if ((code == 0)); then
     export RANKRUN_PEER_PYTHON_NEWEST=$torch_venv/bin/python
+    export RANKRUN_PEER_TORCHRUN_NEWEST=$torch_venv/bin/torchrun
   else
     export RANKRUN_PEER_SKIP_REASON_NEWEST="pip failed $install_tries times, see above"
   fi
@@ -102,6 +103,7 @@ build() {
 # test_preset PRESET CTEST_ARGUMENT...
 test_preset() {
   local preset=$1 junit=$results/$1.xml
+  export RANKRUN_DROPIN_RESULTS=$results/dropin-$1
   shift
   step "$preset build" build "$preset"
   if ((code != 0)); then
@@ -146,6 +148,15 @@ check_todos() {
   [[ -z $found ]] || { echo "$found" && return 1; }
 }
 
+# The differences from torchrun that agent/README.md tells are those of this run.
+check_dropin_table() {
+  if [[ -n ${RANKRUN_PEER_TORCHRUN_NEWEST-} ]]; then
+    gate "table of differences" deploy/dropin_table.py --check "$results/dropin-release"
+  else
+    record "table of differences" skipped "$RANKRUN_PEER_SKIP_REASON_NEWEST"
+  fi
+}
+
 main() {
   local with_peers=no code launcher=()
   case "$*" in
@@ -175,6 +186,7 @@ main() {
   gate "shellcheck" check_scripts
   gate "no TODO(now)" check_todos
   test_preset release
+  check_dropin_table
   test_preset asan -LE '^(peer|long|gpu)$'
   test_tsan
   step "clang configure" cmake --preset clang
