@@ -6,12 +6,8 @@
 #include "agent/console_feed.h"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/this_coro.hpp>
 
 #include <sys/stat.h>
-
-#include <exception>
 
 namespace rankrun::agent {
 
@@ -43,15 +39,6 @@ struct Consoles {
   void give_up() {
     out.console().give_up();
     err.console().give_up();
-  }
-
-  /// For the end: shows the rest of both, each as long as it takes something every `patience`.
-  boost::asio::awaitable<void> close(base::Duration patience) {
-    base::TaskGroup tasks(co_await boost::asio::this_coro::executor,
-                          [](const std::exception_ptr& thrown) { std::rethrow_exception(thrown); });
-    tasks.spawn(out.close(patience));
-    tasks.spawn(err.close(patience));
-    co_await tasks.join();
   }
 };
 

@@ -90,7 +90,8 @@ struct Setup {
 
   asio::awaitable<void> run_agent() {
     ending = co_await agent.run();
-    co_await consoles.close(base::Duration::zero());
+    co_await consoles.out.close(base::Duration::zero());
+    co_await consoles.err.close(base::Duration::zero());
   }
 
   std::vector<std::string> event_names() const {

@@ -57,7 +57,8 @@ struct Setup {
 
   asio::awaitable<void> end(WorkerGroup& group, base::Result<void>& result) {
     result = co_await group.end(soon());
-    co_await consoles.close(base::Duration::zero());
+    co_await consoles.out.close(base::Duration::zero());
+    co_await consoles.err.close(base::Duration::zero());
   }
 };
 

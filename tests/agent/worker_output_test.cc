@@ -52,7 +52,9 @@ struct Setup {
   }
   // What throws here ends the test, as it should.
   ~Setup() {  // NOLINT(bugprone-exception-escape)
-    tests::run_loop(loop, consoles.close(base::Duration::zero()));
+    tests::run_loop(loop, consoles.out.close(base::Duration::zero()));
+    loop.restart();
+    tests::run_loop(loop, consoles.err.close(base::Duration::zero()));
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "agent/kernel_files.h"
 #include "agent/process_table.h"
+#include "agent/text_limits.h"
 #include "agent/worker_env.h"
 #include "store/base/c_strings.h"
 #include "store/base/endpoint.h"
@@ -134,13 +135,7 @@ Environment parse_environ(std::string_view bytes) {
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
+  return agent::split_lines(text);
 }
 
 RankrunCase::RankrunCase(base::Duration limit)
