@@ -3,6 +3,11 @@
 
 namespace rankrun::agent {
 
+std::optional<std::string> value_of(const Environment& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::nullopt : std::optional(found->second);
+}
+
 bool StreamSelection::has(int local_rank, Stream stream) const {
   Streams streams = of_every_worker;
   if (!by_local_rank.empty()) {

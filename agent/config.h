@@ -12,12 +12,16 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankrun::agent {
 
 /// Environment variables by name.
 using Environment = std::map<std::string, std::string, std::less<>>;
+
+/// The value of a variable, which may be empty; nothing when it is not set.
+std::optional<std::string> value_of(const Environment& environment, std::string_view name);
 
 enum class ProgramKind {
   python_script,  ///< the interpreter runs a file

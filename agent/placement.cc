@@ -39,11 +39,6 @@ std::vector<unsigned long> bits(const std::set<int>& numbers) {
   return words;
 }
 
-std::optional<std::string> visible_list(const Environment& environment) {
-  const auto found = environment.find("CUDA_VISIBLE_DEVICES");
-  return found == environment.end() ? std::nullopt : std::optional(found->second);
-}
-
 Result<std::vector<int>> device_nodes(const VisibleDevices& visible,
                                       const PlacementHost& host,
                                       int workers) {
@@ -99,7 +94,8 @@ Result<std::vector<Placement>> place_workers(const LaunchConfig& config,
   const auto topology = read_topology(host.root, *config.numa_binding, host.allowed);
   if (!topology) return failure(topology.error());
   const int workers = config.local_world_size;
-  const auto visible = visible_devices(host.gpus, visible_list(config.environment));
+  const auto visible =
+      visible_devices(host.gpus, value_of(config.environment, "CUDA_VISIBLE_DEVICES"));
   const auto nodes = visible.devices.empty() ? spread_over_nodes(*topology, workers)
                                              : device_nodes(visible, host, workers);
   if (!nodes) return failure(nodes.error());

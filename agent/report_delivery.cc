@@ -50,10 +50,9 @@ void deliver(const JobReport& report,
   if (report.ending.failure) console.write_line(format_failure(report));
   if (report.ending.error) log->error("{}", report.ending.error->message());
   if (config.report_file) warn_of(write_whole_file(*config.report_file, format_json(report)));
-  const auto parent = config.environment.find("TORCHELASTIC_ERROR_FILE");
-  const bool has_parent = parent != config.environment.end() && !parent->second.empty();
-  if (has_parent && report.result() != JobResult::succeeded) {
-    warn_of(tell_parent(report, parent->second, log));
+  const std::string parent = value_of(config.environment, "TORCHELASTIC_ERROR_FILE").value_or("");
+  if (!parent.empty() && report.result() != JobResult::succeeded) {
+    warn_of(tell_parent(report, parent, log));
   }
 }
 

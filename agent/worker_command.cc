@@ -16,11 +16,6 @@ using base::Result;
 
 namespace {
 
-std::string variable(const Environment& environment, std::string_view name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? std::string() : found->second;
-}
-
 enum class Access { execute = X_OK, read = R_OK };
 
 // Success, or why `path` cannot be used in this way.
@@ -70,12 +65,13 @@ Result<std::string> find_in_path(const std::string& name, const Environment& env
 }
 
 Result<std::string> find_interpreter(const Environment& environment) {
-  if (const std::string chosen = variable(environment, "PYTHON_EXEC"); !chosen.empty()) {
+  if (const std::string chosen = value_of(environment, "PYTHON_EXEC").value_or("");
+      !chosen.empty()) {
     auto path = find_in_path(chosen, environment);
     if (!path) return failure(path.error().within("interpreter from PYTHON_EXEC"));
     return path;
   }
-  if (const std::string venv = variable(environment, "VIRTUAL_ENV"); !venv.empty()) {
+  if (const std::string venv = value_of(environment, "VIRTUAL_ENV").value_or(""); !venv.empty()) {
     const std::string candidate = venv + "/bin/python3";
     if (check_file(candidate, Access::execute)) return candidate;
   }

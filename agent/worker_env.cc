@@ -12,9 +12,7 @@ namespace {
 
 // Every worker is local rank 0 of a device list with one entry, its own.
 void show_one_device(Environment& env, int local_rank) {
-  const auto list = env.find("CUDA_VISIBLE_DEVICES");
-  const auto device =
-      virtual_device(list == env.end() ? std::nullopt : std::optional(list->second), local_rank);
+  const auto device = virtual_device(value_of(env, "CUDA_VISIBLE_DEVICES"), local_rank);
   RANKRUN_ASSERT(device);  // the option parser refuses lists that are too short
   env.insert_or_assign("CUDA_VISIBLE_DEVICES", *device);
   env.insert_or_assign("LOCAL_RANK", "0");

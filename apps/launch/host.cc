@@ -72,8 +72,7 @@ agent::Environment read_environment() {
 }
 
 HostFacts probe_host(const agent::Environment& environment) {
-  const auto found = environment.find("CUDA_VISIBLE_DEVICES");
-  const auto list = found == environment.end() ? std::nullopt : std::optional(found->second);
+  const auto list = agent::value_of(environment, "CUDA_VISIBLE_DEVICES");
   return {usable_cpus, [list] { return visible_gpus(list); }, random_id()};
 }
 

@@ -54,8 +54,8 @@ rendezvous::LocalOptions rendezvous_options(const agent::LaunchConfig& config) {
 // Where the user has not chosen: memory before disk for the small error files of workers, but not
 // for their output.
 std::string temp_dir(const agent::LaunchConfig& config) {
-  const auto set = config.environment.find("TMPDIR");
-  if (set != config.environment.end() && !set->second.empty()) return set->second;
+  const std::string set = agent::value_of(config.environment, "TMPDIR").value_or("");
+  if (!set.empty()) return set;
   if (!config.output.tee.empty() || !config.output.redirects.empty()) return "/tmp";
   constexpr auto kMemory = "/dev/shm";
   return ::access(kMemory, W_OK | X_OK) == 0 ? kMemory : "/tmp";

@@ -92,9 +92,9 @@ std::vector<std::string> filters(const ParsedArguments& arguments, std::string_v
 std::optional<std::string> line_prefix(const ParsedArguments& arguments,
                                        const agent::Environment& environment) {
   if (auto prefix = non_empty(arguments, "log-line-prefix-template")) return prefix;
-  const auto variable = environment.find("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
-  if (variable == environment.end() || variable->second.empty()) return std::nullopt;
-  return variable->second;
+  auto variable = agent::value_of(environment, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  if (variable && variable->empty()) return std::nullopt;
+  return variable;
 }
 
 Result<std::optional<std::string>> file_name(const ParsedArguments& arguments,

@@ -112,10 +112,10 @@ std::optional<NumaBinding> numa_binding(const ParsedArguments& arguments) {
 
 // Each worker takes one entry of the device list, so the list must be long enough.
 Result<void> check_device_list(const LaunchConfig& config) {
-  const auto list = config.environment.find("CUDA_VISIBLE_DEVICES");
-  if (!config.virtual_local_rank || list == config.environment.end()) return {};
+  const auto list = agent::value_of(config.environment, "CUDA_VISIBLE_DEVICES");
+  if (!config.virtual_local_rank || !list) return {};
   int devices = 0;
-  for (const std::string_view entry : base::split(list->second, ',')) {
+  for (const std::string_view entry : base::split(*list, ',')) {
     const std::string_view device = base::trimmed(entry);
     if (device.empty() || device.front() == '-') break;  // CUDA reads no further
     ++devices;
@@ -124,7 +124,7 @@ Result<void> check_device_list(const LaunchConfig& config) {
   return failure({},
                  fmt::format("--virtual-local-rank: CUDA_VISIBLE_DEVICES={} names fewer devices "
                              "than the {} workers",
-                             list->second,
+                             *list,
                              config.local_world_size),
                  "name one device per worker, or start fewer workers");
 }
