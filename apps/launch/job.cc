@@ -54,7 +54,7 @@ rendezvous::LocalOptions rendezvous_options(const agent::LaunchConfig& config) {
 // Where the user has not chosen: memory before disk for the small error files of workers, but not
 // for their output.
 std::string temp_dir(const agent::LaunchConfig& config) {
-  const std::string set = agent::value_of(config.environment, "TMPDIR").value_or("");
+  std::string set = agent::value_of(config.environment, "TMPDIR").value_or("");
   if (!set.empty()) return set;
   if (!config.output.tee.empty() || !config.output.redirects.empty()) return "/tmp";
   constexpr auto kMemory = "/dev/shm";
