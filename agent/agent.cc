@@ -139,6 +139,7 @@ std::vector<ProcessSpec> Agent::worker_specs() const {
     if (!context_.placements.empty()) {
       spec.placement = context_.placements.at(static_cast<std::size_t>(local_rank));
     }
+    spec.memory_max = context_.config.memory_max;
     spec.input = input_of(context_.config, local_rank, context_.stdin_is_terminal);
     spec.environment = environment_lines(worker_environment(
         context_.config, view_, local_rank, context_.log_dir.error_file(local_rank)));
@@ -187,6 +188,7 @@ void Agent::on_exit(int local_rank, ExitStatus status) {
   if (worker.outcome() == WorkerOutcome::failed) {
     worker.error_file = read_error_file(context_.log_dir.error_file(local_rank));
     worker.last_lines = workers_->last_lines(local_rank);
+    worker.memory_kill = workers_->memory_kill(local_rank);
   }
   context_.events.write(change::WorkerEnded{worker});
   ended_.push_back(std::move(worker));

@@ -81,6 +81,13 @@ enum class ExitCodeStyle {
   torchrun,  ///< always 1
 };
 
+/// Whether an attempt's processes are held together by a cgroup.
+enum class CgroupUse {
+  automatic,  ///< where we may make one
+  required,   ///< else nothing is started
+  off,
+};
+
 /// Which CPUs a worker may use.
 enum class NumaBinding { node, socket, exclusive, core_complex };
 
@@ -107,7 +114,9 @@ struct LaunchConfig {
   bool events_on_console = false;          ///< the same with torchrun's fields, on stderr
   std::optional<int> stdin_rank;  ///< local rank that reads stdin, on a terminal with job control
   std::optional<NumaBinding> numa_binding;
-  std::optional<int> threads;       ///< OMP_NUM_THREADS of a worker; unset: as torchrun
+  CgroupUse cgroup = CgroupUse::automatic;
+  std::optional<std::uint64_t> memory_max;  ///< bytes for each worker and all that it starts
+  std::optional<int> threads;               ///< OMP_NUM_THREADS of a worker; unset: as torchrun
   bool virtual_local_rank = false;  ///< every worker is LOCAL_RANK 0 and sees one device only
   spdlog::level::level_enum log_level = spdlog::level::warn;  ///< of our own messages (LOGLEVEL)
   Environment environment;                                    ///< ours, which workers inherit

@@ -44,8 +44,14 @@ constexpr std::string_view kSharedMemory =
     "shared memory is probably full: see `df -h /dev/shm`; in containers give more with "
     "--shm-size, or use fewer DataLoader workers";
 constexpr std::string_view kKilled =
-    "SIGKILL did not come from rankrun: maybe out of memory; see `dmesg` for the OOM killer and "
-    "the memory limit of the container or job";
+    "SIGKILL did not come from rankrun, and the kernel tells of no lack of memory in the worker's "
+    "cgroup: see `dmesg`, and who else ends processes here";
+constexpr std::string_view kOutOfMemory =
+    "give it more memory (--memory-max, or the limit of the container or job), or use less: a "
+    "smaller batch, fewer DataLoader workers";
+constexpr std::string_view kOtherOutOfMemory =
+    "meanwhile the kernel killed a process here for lack of memory, maybe one that the worker had "
+    "started (a DataLoader worker): use fewer or smaller ones, or give more memory";
 constexpr std::string_view kIllegalInstruction =
     "the program or one of its libraries was built for another CPU: install builds for this one "
     "(see /proc/cpuinfo)";
@@ -86,6 +92,10 @@ std::vector<std::string_view> hints_about(const WorkerReport& worker) {
   std::vector<std::string_view> found;
   for (const TextHint& row : kTextHints) {
     if (wrote(worker, row.pattern)) found.push_back(row.hint);
+  }
+  if (worker.memory_kill) {
+    found.push_back(worker.ran_out_of_memory() ? kOutOfMemory : kOtherOutOfMemory);
+    return found;
   }
   for (const SignalHint& row : kSignalHints) {
     if (ended_by(worker.end->status, row.signal)) found.push_back(row.hint);

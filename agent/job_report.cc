@@ -35,6 +35,17 @@ std::string last_words(const std::vector<std::string>& lines) {
   return {};
 }
 
+std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string describe(const OutOfMemory& facts) {
+  std::string text = "out of memory, killed by the kernel: ";
+  text += facts.limit ? "limit " + mebibytes(*facts.limit) : "no limit of its cgroup, of the host";
+  if (facts.peak) text += ", peak " + mebibytes(*facts.peak);
+  return text;
+}
+
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -58,7 +69,12 @@ std::optional<int> decisive_signal(const ExitStatus& status, const std::vector<i
   return found == sent.end() ? sent.back() : *found;
 }
 
+bool WorkerReport::ran_out_of_memory() const {
+  return memory_kill && outcome() == WorkerOutcome::failed && ended_by(end->status, SIGKILL);
+}
+
 std::string WorkerReport::own_words() const {
+  if (ran_out_of_memory()) return describe(*memory_kill);
   if (error_file && error_file->error) {
     return start_of(first_line(error_file->error->message), kMostWords);
   }

@@ -4,6 +4,7 @@
 
 #include "agent/error_file.h"
 #include "agent/exit_status.h"
+#include "agent/memory_cgroup.h"
 #include "agent/state.h"
 #include "store/base/clock.h"
 
@@ -57,11 +58,18 @@ struct WorkerReport {
   std::optional<WorkerEnd> end;
   std::optional<ErrorFile> error_file;  ///< only looked for after a failure
   std::vector<std::string> last_lines;  ///< of its stderr after a failure, oldest first
+  /// The kernel has killed a process where its memory is counted; only looked for after a failure.
+  std::optional<OutOfMemory> memory_kill;
 
   WorkerOutcome outcome() const;
 
-  /// One line: the message of its error file, the exception of its last Python traceback, or else
-  /// the last line of its stderr. Not escaped; empty when it said nothing.
+  /// The process that the kernel killed for lack of memory was this worker, or one that ended in
+  /// the same way at the same time.
+  bool ran_out_of_memory() const;
+
+  /// One line: that it ran out of memory, the message of its error file, the exception of its last
+  /// Python traceback, or else the last line of its stderr. Not escaped; empty when it said
+  /// nothing.
   std::string own_words() const;
 };
 

@@ -25,6 +25,11 @@ std::optional<std::string> read_kernel_file(const std::filesystem::path& path) {
   return got == 0 ? std::optional<std::string>(base::trimmed(text)) : std::nullopt;
 }
 
+bool write_kernel_file(const std::filesystem::path& path, std::string_view text) {
+  const base::UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
 std::optional<int> parse_number(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -13,6 +13,9 @@ namespace rankrun::agent {
 /// The whole file without white space around it; nothing when it cannot be read.
 std::optional<std::string> read_kernel_file(const std::filesystem::path& path);
 
+/// Writes into such a file, which must exist; false when it cannot be.
+bool write_kernel_file(const std::filesystem::path& path, std::string_view text);
+
 /// A whole number and nothing else.
 std::optional<int> parse_number(std::string_view text);
 

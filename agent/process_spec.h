@@ -2,6 +2,7 @@
 // Pure: what to start as a worker, as plain values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,6 +36,7 @@ struct ProcessSpec {
   int stdout_fd = -1;  ///< borrowed until start returns; -1: ours
   int stderr_fd = -1;  ///< the same
   std::optional<Placement> placement;
+  std::optional<std::uint64_t> memory_max;  ///< bytes, with all that it starts; unset: no limit
 
   bool operator==(const ProcessSpec&) const = default;
 };

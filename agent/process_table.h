@@ -4,8 +4,12 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace rankrun::agent {
 
@@ -14,11 +18,26 @@ struct ProcessEntry {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t group = 0;
-  bool is_zombie = false;
+  pid_t session = 0;
+  char state = '?';           ///< R, S, D, Z, T, ... as in proc(5)
+  std::uint64_t started = 0;  ///< clock ticks since boot
+  std::string name;           ///< of its program, at most 15 characters
+
+  /// Dead, but not yet reaped.
+  bool is_zombie() const { return state == 'Z' || state == 'X'; }
 };
 
-/// Calls `visit` for each process. `proc` is where procfs is mounted.
+/// The text of a process's stat file; nothing when it is none.
+std::optional<ProcessEntry> parse_process(std::string_view stat);
+
+/// Nothing when there is no such process. `proc` is where procfs is mounted, here and below.
+std::optional<ProcessEntry> find_process(const std::filesystem::path& proc, pid_t pid);
+
+/// Calls `visit` for each process, by ascending pid.
 void for_each_process(const std::filesystem::path& proc,
                       const std::function<void(const ProcessEntry&)>& visit);
+
+/// The user on whose behalf it runs (the real uid); nothing when it is gone.
+std::optional<uid_t> user_of(const std::filesystem::path& proc, pid_t pid);
 
 }  // namespace rankrun::agent

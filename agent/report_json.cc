@@ -44,6 +44,16 @@ Json end_of(const WorkerEnd& end) {
   return json;
 }
 
+Json memory_kill(const WorkerReport& worker) {
+  if (!worker.memory_kill) return nullptr;
+  const auto bytes = [](const std::optional<std::uint64_t>& count) {
+    return count ? Json(*count) : Json();
+  };
+  return Json{{"ended_worker", worker.ran_out_of_memory()},
+              {"limit", bytes(worker.memory_kill->limit)},
+              {"peak", bytes(worker.memory_kill->peak)}};
+}
+
 Json worker_json(const WorkerReport& worker) {
   return Json{{"rank", worker.rank},
               {"local_rank", worker.local_rank},
@@ -52,6 +62,7 @@ Json worker_json(const WorkerReport& worker) {
               {"end", worker.end ? end_of(*worker.end) : Json()},
               {"message", worker.own_words()},
               {"error_file", error_file(worker)},
+              {"memory_kill", memory_kill(worker)},
               {"stderr", worker.last_lines}};
 }
 

@@ -49,12 +49,8 @@ void WorkerGroup::signal_all(int signal) {
 }
 
 asio::awaitable<Result<void>> WorkerGroup::end(base::TimePoint deadline) {
-  signal_all(SIGKILL);  // all at once, so that waiting for one is waiting for all
-  Result<void> result;
-  for (const Worker& worker : workers_) {
-    auto ended = co_await worker.process->end_group(deadline);
-    if (!ended && result) result = failure(std::move(ended.error()));
-  }
+  signal_all(SIGKILL);
+  Result<void> result = co_await runner_.end_all(deadline);
   tasks_.stop();
   co_await tasks_.join();
   for (Worker& worker : workers_) {

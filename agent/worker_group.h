@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ class WorkerGroup {
   /// Sends `signal` to every worker's process group.
   void signal_all(int signal);
 
-  /// Kills what is left of every group, waits until all of it is gone, and takes the rest of their
-  /// output. Fails with errc::workers_stuck for what is still there at `deadline`.
+  /// Kills what is left of the workers and of all they started, waits until it is gone, and takes
+  /// the rest of their output. Fails with errc::workers_stuck for what is still there at
+  /// `deadline`.
   boost::asio::awaitable<base::Result<void>> end(base::TimePoint deadline);
 
   /// How many were started.
@@ -49,6 +51,9 @@ class WorkerGroup {
   pid_t pid(int local_rank) const { return worker(local_rank).process->pid(); }
   std::vector<std::string> last_lines(int local_rank) const {
     return worker(local_rank).output.last_lines();
+  }
+  std::optional<OutOfMemory> memory_kill(int local_rank) const {
+    return worker(local_rank).process->memory_kill();
   }
 
  private:

@@ -157,6 +157,13 @@ check_dropin_table() {
   fi
 }
 
+# A short form of what `rankbench orphans` does in full.
+hunt_orphans() {
+  local hunts=100
+  [[ $RANKRUN_PROOF_SCALE == 1 ]] || hunts=10
+  build/release/apps/bench/rankbench orphans --hunts "$hunts" --torchrun-hunts 0
+}
+
 main() {
   local with_peers=no code launcher=()
   case "$*" in
@@ -187,6 +194,7 @@ main() {
   gate "no TODO(now)" check_todos
   test_preset release
   check_dropin_table
+  gate "orphan hunts" hunt_orphans
   test_preset asan -LE '^(peer|long|gpu)$'
   test_tsan
   step "clang configure" cmake --preset clang

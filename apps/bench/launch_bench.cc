@@ -122,7 +122,8 @@ Result<Samples> measure_restarts(const Bench& bench, const Launcher& launcher, i
 }
 
 Result<Rows> restart_rows(const Bench& bench, int restarts) {
-  constexpr Bar kRestartBar{Bar::Kind::at_most, 50};
+  constexpr Bar kMedianBar{Bar::Kind::at_most, 5};
+  constexpr Bar kTailBar{Bar::Kind::at_most, 20};
   const auto rankrun = measure_restarts(bench, bench.launchers.rankrun, restarts);
   if (!rankrun) return failure(rankrun.error());
   const auto restart_row = [&](const char* which, std::size_t percent, std::optional<Bar> bar) {
@@ -133,8 +134,9 @@ Result<Rows> restart_rows(const Bench& bench, int restarts) {
   };
   Rows rows = {row(fmt::format("SIGKILL to all restarted, p50 of {}", restarts),
                    Unit::milliseconds,
-                   milliseconds(median(*rankrun))),
-               restart_row("p99", 99, kRestartBar),
+                   milliseconds(median(*rankrun)),
+                   kMedianBar),
+               restart_row("p99", 99, kTailBar),
                restart_row("max", 100, {})};
   std::optional<double> peer;
   const int peer_restarts = std::min(restarts, kTorchrunRestarts);

@@ -71,6 +71,10 @@ Result<double> peak_resident_bytes(pid_t process) {
   return bytes_in_status(process, "VmHWM");
 }
 
+Result<double> private_bytes(pid_t process) {
+  return bytes_in_status(process, "RssAnon");
+}
+
 Result<long> voluntary_switches(pid_t process) {
   std::error_code error;
   long sum = 0;
@@ -83,14 +87,20 @@ Result<long> voluntary_switches(pid_t process) {
   return sum;
 }
 
-std::vector<pid_t> own_children() {
-  const pid_t self = ::getpid();
-  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", self));
+std::vector<pid_t> children_of(pid_t process) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", process));
   std::vector<pid_t> children;
   for (pid_t child = 0; list >> child;) {
     children.push_back(child);
   }
   return children;
+}
+
+std::string name_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/comm", process));
+  std::string name;
+  std::getline(file, name);
+  return name;
 }
 
 }  // namespace rankrun::bench

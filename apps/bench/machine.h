@@ -27,10 +27,16 @@ double load_average();
 base::Result<double> resident_bytes(pid_t process);
 base::Result<double> peak_resident_bytes(pid_t process);
 
+/// Its memory that is no file's, in bytes.
+base::Result<double> private_bytes(pid_t process);
+
 /// How often its threads have given up the CPU by themselves so far.
 base::Result<long> voluntary_switches(pid_t process);
 
-/// The children of this thread that are not reaped yet.
-std::vector<pid_t> own_children();
+/// The children of its main thread that are not reaped yet.
+std::vector<pid_t> children_of(pid_t process);
+
+/// At most 15 characters; empty when it is gone.
+std::string name_of(pid_t process);
 
 }  // namespace rankrun::bench

@@ -2,10 +2,13 @@
 // rankbench: measures rankrun and its peers side by side. One sub-command per subject; quick try:
 // rankbench launch --runs 3 --restarts 3 --idle-seconds 1
 // rankbench logs --lines 1000 --stamps 20
+// rankbench orphans --hunts 20 --torchrun-hunts 2
 #include "apps/bench/launch_bench.h"
 #include "apps/bench/log_worker.h"
 #include "apps/bench/logs_bench.h"
 #include "apps/bench/options.h"
+#include "apps/bench/orphan_tree.h"
+#include "apps/bench/orphans_bench.h"
 #include "apps/bench/report.h"
 
 #include <cstdio>
@@ -43,6 +46,12 @@ int main(int argc, char** argv) {
     }
     if (const auto* worker = std::get_if<LogWorkerOptions>(&*invocation)) {
       return explain(run_log_worker(*worker)) ? 0 : 1;
+    }
+    if (const auto* tree = std::get_if<OrphanTreeOptions>(&*invocation)) {
+      return explain(run_orphan_tree(*tree)) ? 0 : 1;
+    }
+    if (const auto* orphans = std::get_if<OrphansOptions>(&*invocation)) {
+      return finish(run_orphans_bench(*orphans), orphans->json);
     }
     if (const auto* logs = std::get_if<LogsOptions>(&*invocation)) {
       return finish(run_logs_bench(*logs), logs->json);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -85,6 +87,31 @@ CLI::App& log_worker_command(CLI::App& app, LogWorkerOptions& options) {
   return worker;
 }
 
+CLI::App& orphans_command(CLI::App& app, OrphansOptions& options) {
+  CLI::App& orphans =
+      *app.add_subcommand("orphans", "What SIGKILL to launcher or worker leaves behind.");
+  add_common(orphans, options);
+  add_count(orphans, "--hunts", options.hunts, "Kills with cgroups, and as many without.");
+  orphans.add_option("--torchrun-hunts", options.torchrun_hunts, "The same for torchrun.")
+      ->check(CLI::Range(0, kMostRuns))
+      ->capture_default_str();
+  orphans.add_option("--seed", options.seed, "Of kinds, victims and moments.")
+      ->capture_default_str();
+  return orphans;
+}
+
+// Not for people, as log-worker.
+CLI::App& orphan_tree_command(CLI::App& app, OrphanTreeOptions& options) {
+  CLI::App& tree = *app.add_subcommand("orphan-tree", "One worker of orphans.")->group("");
+  std::map<std::string, TreeKind> kinds;
+  for (const TreeKind kind : tree_kinds()) {
+    kinds.emplace(name(kind), kind);
+  }
+  tree.add_option("--kind", options.kind)->transform(CLI::Transformer(kinds));
+  tree.add_option("--fifo", options.fifo)->required();
+  return tree;
+}
+
 Result<int> rank_in(const Environment& environment) {
   const std::string text = variable(environment, "RANK");
   int rank = 0;
@@ -110,9 +137,13 @@ Result<Invocation> parse_invocation(std::vector<std::string> arguments, Environm
   LaunchOptions launch;
   LogsOptions logs;
   LogWorkerOptions worker;
+  OrphansOptions orphans;
+  OrphanTreeOptions tree;
   const CLI::App& launch_app = launch_command(app, launch);
   const CLI::App& logs_app = logs_command(app, logs);
   log_worker_command(app, worker);
+  const CLI::App& orphans_app = orphans_command(app, orphans);
+  const CLI::App& tree_app = orphan_tree_command(app, tree);
   try {
     std::reverse(arguments.begin(), arguments.end());  // the order CLI11 wants
     app.parse(std::move(arguments));
@@ -131,6 +162,11 @@ Result<Invocation> parse_invocation(std::vector<std::string> arguments, Environm
     complete(logs, std::move(environment));
     return logs;
   }
+  if (orphans_app.parsed()) {
+    complete(orphans, std::move(environment));
+    return orphans;
+  }
+  if (tree_app.parsed()) return tree;
   const Result<int> rank = rank_in(environment);
   if (!rank) return base::failure(rank.error());
   worker.rank = *rank;

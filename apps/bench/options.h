@@ -4,6 +4,7 @@
 // and a line in main.cc.
 #pragma once
 
+#include "apps/bench/orphan_tree.h"
 #include "store/base/result.h"
 
 #include <cstdint>
@@ -49,12 +50,24 @@ struct LogWorkerOptions {
   int stamps = 0;  ///< instead of `lines`
 };
 
+/// `rankbench orphans`
+struct OrphansOptions : CommonOptions {
+  int hunts = 1000;  ///< with cgroups, and as many without
+  int torchrun_hunts = 50;
+  std::uint64_t seed = 1;
+};
+
 /// Text to print instead of measuring anything.
 struct PrintText {
   std::string text;
 };
 
-using Invocation = std::variant<LaunchOptions, LogsOptions, LogWorkerOptions, PrintText>;
+using Invocation = std::variant<LaunchOptions,
+                                LogsOptions,
+                                LogWorkerOptions,
+                                OrphansOptions,
+                                OrphanTreeOptions,
+                                PrintText>;
 
 /// Every failure is a usage error. `arguments` is argv without the program's own name.
 base::Result<Invocation> parse_invocation(std::vector<std::string> arguments,

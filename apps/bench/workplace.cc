@@ -21,7 +21,8 @@ namespace {
 
 // Killing a child can hand us its children, so look again until there are none.
 void kill_orphans() {
-  for (auto orphans = own_children(); !orphans.empty(); orphans = own_children()) {
+  for (auto orphans = children_of(::getpid()); !orphans.empty();
+       orphans = children_of(::getpid())) {
     for (const pid_t orphan : orphans) {
       ::kill(orphan, SIGKILL);
       ::waitpid(orphan, nullptr, 0);

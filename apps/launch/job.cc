@@ -3,7 +3,9 @@
 
 #include "agent/agent.h"
 #include "agent/console_sink.h"
+#include "agent/containment.h"
 #include "agent/exit_code.h"
+#include "agent/keeper.h"
 #include "agent/placement.h"
 #include "agent/process_posix.h"
 #include "agent/report_delivery.h"
@@ -116,15 +118,19 @@ asio::awaitable<void> forward_signals(agent::SignalSource& signals,
 // Runs the agent to its end; the loop's signals stop it.
 asio::awaitable<agent::JobReport> run_agent(agent::AgentContext context,
                                             agent::SignalSource& signals,
-                                            agent::PosixProcessRunner& runner) {
+                                            agent::PosixProcessRunner& runner,
+                                            agent::Keeper& keeper) {
   const auto executor = co_await asio::this_coro::executor;
+  const base::Logger log = context.log;
   agent::Agent agent(executor, std::move(context));
   base::TaskGroup tasks(
       executor, [&agent](const std::exception_ptr& thrown) { agent.fail(base::error_of(thrown)); });
   tasks.spawn(forward_signals(signals, runner, agent));
+  tasks.spawn(keeper.replace_when_ended(log));
   co_await agent.run();
   tasks.stop();
   co_await tasks.join();
+  keeper.dismiss();
   co_return agent.report();
 }
 
@@ -152,7 +158,13 @@ asio::awaitable<Result<agent::JobReport>> run(const agent::LaunchConfig& config,
   if (!log_dir) co_return failure(std::move(log_dir.error()));
   outlets.log_dir.emplace(std::move(*log_dir));
 
-  agent::PosixProcessRunner runner(executor);
+  auto containment = agent::Containment::create(config.cgroup, config.memory_max.has_value());
+  if (!containment) co_return failure(std::move(containment.error()));
+  auto keeper = agent::Keeper::start(executor, containment->marks());
+  if (!keeper) co_return failure(std::move(keeper.error()));
+  outlets.log->info("what workers leave behind is found by {}", containment->describe());
+
+  agent::PosixProcessRunner runner(executor, *containment);
   rendezvous::LocalRendezvous local(rendezvous_options(config), outlets.log);
   agent::AgentContext context{.config = config,
                               .command = *command,
@@ -165,7 +177,7 @@ asio::awaitable<Result<agent::JobReport>> run(const agent::LaunchConfig& config,
                               .job = job,
                               .events = outlets.events,
                               .log = outlets.log};
-  co_return co_await run_agent(std::move(context), signals, runner);
+  co_return co_await run_agent(std::move(context), signals, runner, *keeper);
 }
 
 agent::JobReport report_not_started(const agent::JobFacts& job,

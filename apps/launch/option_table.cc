@@ -132,6 +132,12 @@ constexpr std::array kOptions = {
            "Default worker.", ""},
     Option{"fold", 0, toggle, ours, kVariable, "",
            "Show equal lines of many ranks once.", ""},
+    Option{"cgroup", 0, choice, ours, kVariable, "auto|required|off",
+           "Whether the workers of an attempt are held together by a cgroup (version 2), so that nothing "
+           "they start can stay behind. auto: where one may be made. Default auto.", ""},
+    Option{"memory-max", 0, text, ours, kVariable, "BYTES[K|M|G|T]",
+           "Memory limit of each worker and all that it starts, by cgroups; refused where they do not "
+           "allow it. Default: none.", ""},
     Option{"report", 0, text, ours, kVariable, "FILE",
            "Write the failure report as JSON.", ""},
     Option{"events", 0, text, ours, kVariable, "FILE|-",

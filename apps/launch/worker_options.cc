@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -110,6 +111,28 @@ std::optional<NumaBinding> numa_binding(const ParsedArguments& arguments) {
   return *word == "exclusive" ? NumaBinding::exclusive : NumaBinding::core_complex;
 }
 
+agent::CgroupUse cgroup_use(const ParsedArguments& arguments) {
+  const auto word = arguments.value("cgroup");
+  if (word == "required") return agent::CgroupUse::required;
+  return word == "off" ? agent::CgroupUse::off : agent::CgroupUse::automatic;
+}
+
+// "512M": suffixes are powers of 1024, as for systemd and Slurm.
+Result<std::optional<std::uint64_t>> memory_max(const ParsedArguments& arguments) {
+  const auto text = non_empty(arguments, "memory-max");
+  if (!text) return std::optional<std::uint64_t>();
+  constexpr std::string_view kSuffixes = "KMGT";
+  const auto suffix = kSuffixes.find(text->back());
+  const bool has_suffix = suffix != std::string_view::npos;
+  const auto number = parse_python_integer(text->substr(0, text->size() - (has_suffix ? 1 : 0)));
+  const std::size_t shift = has_suffix ? 10 * (suffix + 1) : 0;
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  if (number && *number >= 1 && *number <= kMost >> shift) {
+    return std::optional(static_cast<std::uint64_t>(*number) << shift);
+  }
+  return invalid(arguments, "memory-max", "use a number of bytes, with K, M, G or T behind it");
+}
+
 // Each worker takes one entry of the device list, so the list must be long enough.
 Result<void> check_device_list(const LaunchConfig& config) {
   const auto list = agent::value_of(config.environment, "CUDA_VISIBLE_DEVICES");
@@ -199,12 +222,14 @@ Result<void> apply_worker_options(const ParsedArguments& arguments,
                                   LaunchConfig& config) {
   config.role = arguments.value("role").value_or(config.role);
   config.numa_binding = numa_binding(arguments);
+  config.cgroup = cgroup_use(arguments);
   config.virtual_local_rank = arguments.has("virtual-local-rank");
 
   Fields fields;
   fields.set(config.program, program(arguments));
   fields.set(config.local_world_size, workers_per_node(arguments, host, config.notices));
   fields.set(config.threads, threads(arguments, host, config.local_world_size));
+  fields.set(config.memory_max, memory_max(arguments));
   fields.set(config.stdin_rank,
              whole_number(arguments, "stdin-rank", 0, config.local_world_size - 1));
   fields.check(check_device_list(config));

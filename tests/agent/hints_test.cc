@@ -68,6 +68,16 @@ TEST_CASE("the signal of a worker's death is explained", "[agent][hints]") {
   CHECK_THAT(found[0], Contains(remedy));
 }
 
+TEST_CASE("lack of memory is explained only when the kernel confirms it", "[agent][hints]") {
+  JobReport report = failed_job({ended_worker(0, ExitStatus::signaled(SIGKILL, false))});
+  CHECK_THAT(hints(report).at(0), Contains("the kernel tells of no lack of memory"));
+  report.workers[0].memory_kill = OutOfMemory{};
+  CHECK_THAT(hints(report).at(0), Contains("--memory-max"));
+  CHECK(hints(report).size() == 1);
+  report.workers[0].end = ended_worker(0, ExitStatus::exited(1)).end;
+  CHECK_THAT(hints(report).at(0), Contains("the kernel killed a process here"));
+}
+
 TEST_CASE("a failure that nobody knows has no hint", "[agent][hints]") {
   CHECK(hints_for("ValueError: 3").empty());
   CHECK(hints(failed_job({ended_worker(0, ExitStatus::signaled(SIGSEGV, false))})).empty());

@@ -81,6 +81,25 @@ TEST_CASE("an error file's message comes before stderr", "[agent][job_report]") 
   CHECK(worker.own_words() == "last line");
 }
 
+TEST_CASE("a worker ran out of memory when the kernel says so and SIGKILL ended it",
+          "[agent][job_report]") {
+  WorkerReport worker = ended_worker(0, ExitStatus::signaled(SIGKILL, false));
+  worker.last_lines = {"allocating"};
+  CHECK_FALSE(worker.ran_out_of_memory());
+  CHECK(worker.own_words() == "allocating");
+  worker.memory_kill = OutOfMemory{64 << 20, (64 << 20) - (1 << 19)};
+  CHECK(worker.ran_out_of_memory());
+  CHECK(worker.own_words() == "out of memory, killed by the kernel: limit 64.0 MiB, peak 63.5 MiB");
+  worker.memory_kill = OutOfMemory{};
+  CHECK(worker.own_words() ==
+        "out of memory, killed by the kernel: no limit of its cgroup, of the host");
+
+  worker.end->stop_signal = SIGKILL;  // ours
+  CHECK_FALSE(worker.ran_out_of_memory());
+  worker.end = ended_worker(0, ExitStatus::exited(1)).end;  // a child of it was killed
+  CHECK_FALSE(worker.ran_out_of_memory());
+}
+
 TEST_CASE("the reason of an end is one line", "[agent][job_report]") {
   JobReport report;
   CHECK(report.result() == JobResult::succeeded);

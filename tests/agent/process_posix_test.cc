@@ -45,16 +45,25 @@ asio::awaitable<void> run_to_end(PosixProcessRunner& runner, ProcessSpec spec, R
   auto process = runner.start(spec);
   REQUIRE(process);
   run.status = co_await (*process)->wait_exit();
-  const auto ended = co_await (*process)->end_group(soon());
+  const auto ended = co_await runner.end_all(soon());
   CHECK(ended);
   run.output = pipe.read_available();
 }
 
+// A runner and what it needs, of one kind of containment.
+struct Host {
+  explicit Host(CgroupUse use = CgroupUse::automatic)
+      : containment(Containment::create(use, true).value()) {}
+
+  asio::io_context loop{1};
+  Containment containment;
+  PosixProcessRunner runner{loop.get_executor(), containment};
+};
+
 Run run(const ProcessSpec& spec) {
-  asio::io_context loop(1);
-  PosixProcessRunner runner(loop.get_executor());
+  Host host;
   Run result;
-  tests::run_loop(loop, run_to_end(runner, spec, result));
+  tests::run_loop(host.loop, run_to_end(host.runner, spec, result));
   return result;
 }
 
@@ -65,7 +74,7 @@ TEST_CASE("exit 9 and death by signal 9 stay different", "[agent][process]") {
 }
 
 TEST_CASE("a process gets its arguments and environment and nothing else", "[agent][process]") {
-  CHECK(run(shell("echo $0 $GREETING; env | grep -c =")).output == "sh hello\n3\n");
+  CHECK(run(shell("echo $0 $GREETING; env | grep -c =")).output == "sh hello\n4\n");
 }
 
 TEST_CASE("a process leads its own session", "[agent][process]") {
@@ -115,15 +124,14 @@ asio::awaitable<void> end_leftovers(PosixProcessRunner& runner, pid_t& child) {
   CHECK(status.success());
   child = std::stoi(pipe.read_available());
   CHECK(is_alive(child));
-  const auto ended = co_await (*process)->end_group(soon());
+  const auto ended = co_await runner.end_all(soon());
   CHECK(ended);
 }
 
 TEST_CASE("ending a group ends the children that its leader left behind", "[agent][process]") {
-  asio::io_context loop(1);
-  PosixProcessRunner runner(loop.get_executor());
+  Host host;
   pid_t child = 0;
-  tests::run_loop(loop, end_leftovers(runner, child));
+  tests::run_loop(host.loop, end_leftovers(host.runner, child));
   REQUIRE(child > 0);
   CHECK_FALSE(is_alive(child));
 }
@@ -139,59 +147,20 @@ asio::awaitable<void> signal_group(PosixProcessRunner& runner) {
   (*process)->signal_group(SIGTERM);
   const ExitStatus status = co_await (*process)->wait_exit();
   CHECK(status == ExitStatus::exited(42));
-  const auto ended = co_await (*process)->end_group(soon());
+  const auto ended = co_await runner.end_all(soon());
   CHECK(ended);
-}
-
-// The worker leaves a zombie in its group whose parent, gone to a session of its own, never reaps.
-constexpr auto kZombieScript = R"(exec python3 -c '
-import os, time
-if os.fork() == 0:
-    os.fork() or os._exit(0)
-    os.setsid()
-    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-    os.write(2, b"%d\n" % os.getpid())
-time.sleep(1000)')";
-
-asio::awaitable<void> end_with_zombie(PosixProcessRunner& runner, pid_t& escaped) {
-  tests::Pipe pipe;
-  ProcessSpec spec = shell(kZombieScript);
-  spec.stderr_fd = pipe.write_end.get();
-  auto process = runner.start(spec);
-  REQUIRE(process);
-  pipe.write_end.reset();
-  std::array<char, 16> text{};
-  REQUIRE(::read(pipe.read_end.get(), text.data(), text.size() - 1) > 0);
-  escaped = std::stoi(text.data());
-  const auto ended = co_await (*process)->end_group(soon());
-  CHECK(ended);
-}
-
-TEST_CASE("a zombie that nobody reaps does not count as left", "[agent][process]") {
-  if (::access("/usr/bin/python3", X_OK) != 0) {
-    std::puts("SKIPPED: no /usr/bin/python3 to make a zombie with");
-    return;
-  }
-  asio::io_context loop(1);
-  PosixProcessRunner runner(loop.get_executor());
-  pid_t escaped = 0;
-  tests::run_loop(loop, end_with_zombie(runner, escaped));
-  REQUIRE(escaped > 0);
-  ::kill(escaped, SIGKILL);  // not of the group: ours to end
 }
 
 TEST_CASE("a signal reaches the group", "[agent][process]") {
-  asio::io_context loop(1);
-  PosixProcessRunner runner(loop.get_executor());
-  tests::run_loop(loop, signal_group(runner));
+  Host host;
+  tests::run_loop(host.loop, signal_group(host.runner));
 }
 
 TEST_CASE("a process that nobody ended is gone with its owner", "[agent][process]") {
-  asio::io_context loop(1);
-  PosixProcessRunner runner(loop.get_executor());
+  Host host;
   pid_t pid = 0;
   {
-    auto process = runner.start(shell("sleep 1000"));
+    auto process = host.runner.start(shell("sleep 1000"));
     REQUIRE(process);
     pid = (*process)->pid();
   }
@@ -210,13 +179,12 @@ TEST_CASE("a process reads our input or nothing, and writes where it is told", "
 
 TEST_CASE("a program that cannot be started is an error and not a process", "[agent][process]") {
   const tests::TempDir dir;
-  asio::io_context loop(1);
-  PosixProcessRunner runner(loop.get_executor());
-  const auto start = [&runner](const std::string& executable) {
+  Host host;
+  const auto start = [&host](const std::string& executable) {
     ProcessSpec spec;
     spec.executable = executable;
     spec.arguments = {executable};
-    auto process = runner.start(spec);
+    auto process = host.runner.start(spec);
     REQUIRE_FALSE(process);
     return process.error();
   };

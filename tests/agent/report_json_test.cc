@@ -21,6 +21,18 @@ json parsed(const JobReport& report) {
   return json::parse(format_json(report));
 }
 
+TEST_CASE("a kill for lack of memory is told with limit and peak", "[agent][report_json]") {
+  JobReport report = failed_job({ended_worker(0, ExitStatus::signaled(SIGKILL, false)),
+                                 failed_worker(1, 3, {"a child died"})});
+  report.workers[0].memory_kill = OutOfMemory{std::nullopt, 4096};
+  report.workers[1].memory_kill = OutOfMemory{8192, std::nullopt};
+  const json got = parsed(report);
+  CHECK(got["workers"][0]["memory_kill"] ==
+        json{{"ended_worker", true}, {"limit", nullptr}, {"peak", 4096}});
+  CHECK(got["workers"][1]["memory_kill"] ==
+        json{{"ended_worker", false}, {"limit", 8192}, {"peak", nullptr}});
+}
+
 TEST_CASE("a failed job is told in full", "[agent][report_json]") {
   JobReport report = failed_job({failed_worker(1, 3, {"CUDA out of memory"}),
                                  ended_worker(0, ExitStatus::signaled(SIGTERM, false), SIGTERM)});
@@ -41,6 +53,7 @@ TEST_CASE("a failed job is told in full", "[agent][report_json]") {
                         {"stop_signal", "SIGTERM"}}},
                       {"message", ""},
                       {"error_file", nullptr},
+                      {"memory_kill", nullptr},
                       {"stderr", json::array()}};
   const json worker_1{
       {"rank", 1},
@@ -56,6 +69,7 @@ TEST_CASE("a failed job is told in full", "[agent][report_json]") {
       {"message", "ValueError: 3"},
       {"error_file",
        {{"path", "/logs/e.json"}, {"message", "ValueError: 3"}, {"call_stack", "stack"}}},
+      {"memory_kill", nullptr},
       {"stderr", {"CUDA out of memory"}}};
   CHECK(got["workers"] == json::array({worker_1, worker_0}));
   CHECK(got["hints"].size() == 1);

@@ -64,7 +64,9 @@ struct Setup {
 
 TEST_CASE("every worker's end is told once, with its last stderr lines", "[agent][workers]") {
   Setup setup;
-  PosixProcessRunner runner(setup.loop.get_executor());
+  auto containment = Containment::create(CgroupUse::automatic, false);
+  REQUIRE(containment);
+  PosixProcessRunner runner(setup.loop.get_executor(), *containment);
   std::vector<std::string> ends;
   base::Result<void> ended;
   WorkerGroup* running = nullptr;

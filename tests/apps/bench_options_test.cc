@@ -57,6 +57,29 @@ TEST_CASE("a log worker learns its rank from the environment", "[bench][options]
   }
 }
 
+TEST_CASE("orphans has defaults and takes its options", "[bench][options]") {
+  const auto defaults = options_of<OrphansOptions>({"orphans"});
+  CHECK(defaults.hunts == 1000);
+  CHECK(defaults.torchrun_hunts == 50);
+  const auto options =
+      options_of<OrphansOptions>({"orphans", "--hunts=7", "--torchrun-hunts=0", "--seed=9"});
+  CHECK(options.hunts == 7);
+  CHECK(options.torchrun_hunts == 0);
+  CHECK(options.seed == 9);
+}
+
+TEST_CASE("every kind of tree has a name that it is started by", "[bench][options]") {
+  for (const TreeKind kind : tree_kinds()) {
+    INFO(name(kind));
+    const auto options = options_of<OrphanTreeOptions>(
+        {"orphan-tree", "--kind=" + std::string(name(kind)), "--fifo=/f"});
+    CHECK(options.kind == kind);
+    CHECK(options.fifo == "/f");
+  }
+  CHECK_FALSE(parse_invocation({"orphan-tree", "--kind=none", "--fifo=/f"}, {}));
+  CHECK_FALSE(parse_invocation({"orphan-tree", "--kind=shell"}, {}));
+}
+
 TEST_CASE("bad usage is refused", "[bench][options]") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {}, {"nope"}, {"launch", "--runs=0"}, {"launch", "x"}, {"logs", "--lines=0"}}) {

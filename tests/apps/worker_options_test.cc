@@ -115,6 +115,29 @@ TEST_CASE("workers are bound to CPUs in four ways", "[launch][workers]") {
   CHECK_THAT(refused({"--numa-binding=core_complex"}), Catch::Contains("core-complex"));
 }
 
+TEST_CASE("cgroups are used where they can be, unless it is said otherwise", "[launch][workers]") {
+  CHECK(config({}).cgroup == agent::CgroupUse::automatic);
+  CHECK(config({"--cgroup=auto"}).cgroup == agent::CgroupUse::automatic);
+  CHECK(config({"--cgroup=required"}).cgroup == agent::CgroupUse::required);
+  CHECK(config({"--cgroup=off"}).cgroup == agent::CgroupUse::off);
+  CHECK_THAT(usage_error({"--cgroup=on"}).error.message(), Catch::Contains("--cgroup"));
+}
+
+TEST_CASE("a memory limit is a number of bytes with a suffix", "[launch][workers]") {
+  CHECK(config({}).memory_max == std::nullopt);
+  CHECK(config({"--memory-max="}).memory_max == std::nullopt);
+  CHECK(config({"--memory-max=4096"}).memory_max == 4096);
+  CHECK(config({"--memory-max=3K"}).memory_max == 3072);
+  CHECK(config({"--memory-max=512M"}).memory_max == 512U << 20);
+  CHECK(config({"--memory-max=2G"}).memory_max == std::uint64_t{2} << 30);
+  CHECK(config({"--memory-max=1T"}).memory_max == std::uint64_t{1} << 40);
+  for (const auto* text : {"0", "-1", "M", "1.5G", "5MB", "5m", "G5", "9999999999999T"}) {
+    INFO(text);
+    CHECK_THAT(usage_error({std::string("--memory-max=") + text}).error.message(),
+               Catch::Contains("K, M, G or T"));
+  }
+}
+
 TEST_CASE("virtual local ranks need a device for every worker", "[launch][workers]") {
   const auto devices = [](const std::string& list) {
     return Environment{{"CUDA_VISIBLE_DEVICES", list}};

@@ -45,7 +45,8 @@ void check_equal(const Environment& got, const Environment& expected) {
 
 }  // namespace
 
-TEST_CASE("workers get the variables that torchrun sets and nothing else", "[e2e][environment]") {
+TEST_CASE("workers get the variables that torchrun sets, a mark, and nothing else",
+          "[e2e][environment]") {
   RankrunCase rankrun;
   run_environment_dump(rankrun,
                        {"--nproc-per-node=2",
@@ -61,6 +62,7 @@ TEST_CASE("workers get the variables that torchrun sets and nothing else", "[e2e
     ports.push_back(take(environment, "MASTER_PORT"));
     CHECK_THAT(take(environment, "TORCHELASTIC_ERROR_FILE"),
                Catch::EndsWith("/attempt_0/" + number + "/error.json"));
+    CHECK(take(environment, "RANKRUN_MARK").size() == 32);  // torchrun cannot find strays
 
     Environment expected{{"LOCAL_RANK", number},
                          {"RANK", number},

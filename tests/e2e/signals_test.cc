@@ -243,7 +243,11 @@ TEST_CASE("as the first process of a container rankrun reaps orphans and obeys s
 trap 'exit 0' TERM
 (true &)
 (true &)
-children_of_init() { grep -lsE '^PPid:[[:space:]]1$' /proc/[0-9]*/status; }
+children_of_init() {
+  for child in $(grep -lsE '^PPid:[[:space:]]1$' /proc/[0-9]*/status); do
+    grep -LsE '^Name:[[:space:]]keeper$' "$child"
+  done
+}
 until [ "$(children_of_init)" = "/proc/$$/status" ]; do sleep 0.02; done
 touch reaped
 [ "$1" = stay ] || exit 5

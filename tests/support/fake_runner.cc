@@ -38,12 +38,7 @@ class FakeProcess final : public agent::Process {
     }
   }
 
-  asio::awaitable<base::Result<void>> end_group(base::TimePoint) override {
-    if (runner_.stuck) co_return base::failure(*runner_.stuck);
-    signal_group(SIGKILL);
-    record_->group_ended = true;
-    co_return base::Result<void>();
-  }
+  std::optional<agent::OutOfMemory> memory_kill() const override { return record_->memory_kill; }
 
  private:
   FakeRunner& runner_;
@@ -56,6 +51,15 @@ class FakeProcess final : public agent::Process {
 void FakeRecord::exit(agent::ExitStatus how) {
   status = how;
   exited->cancel();
+}
+
+asio::awaitable<base::Result<void>> FakeRunner::end_all(base::TimePoint) {
+  if (stuck) co_return base::failure(*stuck);
+  for (const auto& record : records) {
+    if (!record->status) record->exit(agent::ExitStatus::signaled(SIGKILL, false));
+    record->group_ended = true;
+  }
+  co_return base::Result<void>();
 }
 
 base::Result<std::unique_ptr<agent::Process>> FakeRunner::start(const agent::ProcessSpec& spec) {

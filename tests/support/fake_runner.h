@@ -5,6 +5,7 @@
 #include "agent/process.h"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <map>
@@ -20,6 +21,7 @@ struct FakeRecord {
   agent::ProcessSpec spec;
   std::vector<int> signals;  ///< sent to its group, in order
   std::optional<agent::ExitStatus> status;
+  std::optional<agent::OutOfMemory> memory_kill;
   bool group_ended = false;
   std::unique_ptr<boost::asio::steady_timer> exited;
 
@@ -33,13 +35,14 @@ class FakeRunner final : public agent::ProcessRunner {
   explicit FakeRunner(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
   base::Result<std::unique_ptr<agent::Process>> start(const agent::ProcessSpec& spec) override;
+  boost::asio::awaitable<base::Result<void>> end_all(base::TimePoint deadline) override;
 
   /// How processes react to a signal: absent, they ignore it. SIGKILL always ends one.
   std::map<int, agent::ExitStatus> reactions;
   /// The start with this index fails with this error.
   std::optional<std::size_t> failing_start;
   base::Error start_error;
-  /// end_group() fails with this, as for a process that SIGKILL does not end.
+  /// end_all() fails with this, as for a process that SIGKILL does not end.
   std::optional<base::Error> stuck;
 
   std::vector<std::shared_ptr<FakeRecord>> records;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/containment.h"
+
+#include "agent/cgroup.h"
+#include "agent/kernel_files.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace rankrun::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool can_contain() {
+  const auto containment = Containment::create(CgroupUse::required, false);
+  if (!containment) std::puts("SKIPPED: we may not make cgroups that can kill here");
+  return containment.has_value();
+}
+
+TEST_CASE("every attempt has a cgroup of its own, and none stays", "[agent][containment]") {
+  if (!can_contain()) return;
+  auto containment = Containment::create(CgroupUse::required, false);
+  REQUIRE(containment);
+  const fs::path parent = *find_cgroup_parent();
+  CHECK(containment->describe() == "a cgroup per attempt, below " + parent.string());
+  const fs::path first = *containment->marks().remains().cgroup;
+  CHECK(fs::exists(first));
+  CHECK(containment->tie(std::nullopt)->cgroup >= 0);
+  containment->close_attempt();
+  CHECK_FALSE(fs::exists(first));
+
+  CHECK(containment->tie(std::nullopt)->cgroup >= 0);
+  const fs::path second = *containment->marks().remains().cgroup;
+  CHECK(second != first);
+  CHECK(fs::exists(second));
+  containment->close_attempt();
+  CHECK_FALSE(fs::exists(second));
+}
+
+TEST_CASE("a cgroup that was never used goes with its owner", "[agent][containment]") {
+  if (!can_contain()) return;
+  fs::path path;
+  {
+    const auto containment = Containment::create(CgroupUse::required, false);
+    path = *containment->marks().remains().cgroup;
+    CHECK(fs::exists(path));
+  }
+  CHECK_FALSE(fs::exists(path));
+}
+
+TEST_CASE("without cgroups there are marks", "[agent][containment]") {
+  auto containment = Containment::create(CgroupUse::off, false);
+  REQUIRE(containment);
+  CHECK(containment->describe() == "their session and environment mark");
+  const auto ties = containment->tie(std::nullopt);
+  REQUIRE(ties);
+  CHECK(ties->cgroup == -1);
+  CHECK(ties->mark.size() == 32);
+  CHECK(containment->end_round().empty());
+}
+
+TEST_CASE("no two launches have the same mark", "[agent][containment]") {
+  CHECK(Containment::create(CgroupUse::off, false)->marks().marks().mark !=
+        Containment::create(CgroupUse::off, false)->marks().marks().mark);
+}
+
+TEST_CASE("a memory limit is a cgroup of the worker's own", "[agent][containment]") {
+  auto containment = Containment::create(CgroupUse::automatic, true);
+  REQUIRE(containment);
+  const auto first = containment->tie(64 << 20);
+  if (!first) {
+    std::printf("SKIPPED: %s\n", first.error().message().c_str());
+    return;
+  }
+  const auto second = containment->tie(32 << 20);
+  REQUIRE(second);
+  CHECK(first->memory_cgroup->path != second->memory_cgroup->path);
+  CHECK(memory_facts(*first->memory_cgroup).limit == 64 << 20);
+  CHECK(memory_facts(*second->memory_cgroup).limit == 32 << 20);
+  CHECK(memory_kills(*first->memory_cgroup) == 0);
+  containment->close_attempt();
+  CHECK_FALSE(fs::exists(first->memory_cgroup->path.parent_path()));
+}
+
+}  // namespace
+}  // namespace rankrun::agent
