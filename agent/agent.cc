@@ -3,9 +3,13 @@
 
 #include "agent/exit_code.h"
 #include "agent/signals.h"
+#include "agent/text_limits.h"
 #include "agent/worker_env.h"
 #include "store/base/assert.h"
 #include "store/base/async.h"
+#include "store/base/text.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,6 +32,11 @@ constexpr base::Duration kLeaveLimit = std::chrono::seconds(10);
 constexpr base::Duration kKillLimit = std::chrono::seconds(30);
 
 constexpr std::size_t kMostEvents = 1 << 16;  // far beyond one per worker and call
+
+std::string shown_scope(const Timer& timer) {
+  constexpr std::size_t kMostScope = 256;
+  return base::escape_control(start_of(timer.scope, kMostScope));
+}
 
 }  // namespace
 
@@ -103,7 +112,9 @@ void Agent::perform(const action::StartWorkers& what) {
   view_ = what.view;
   told_started_ = 0;
   ended_.clear();
+  expired_.clear();
   stop_signals_.clear();
+  if (context_.watchdog != nullptr) context_.watchdog->rest();
   context_.events.write(change::AttemptStarted{view_, Clock::now() - joining_since_});
   const Result<void> opened = context_.log_dir.open_attempt(context_.config.local_world_size);
   if (!opened) context_.log->warn("{}", opened.error().message());
@@ -122,6 +133,7 @@ void Agent::perform(const action::StartWorkers& what) {
   const Result<void> started = workers_->start(worker_specs());
   tell_started();
   if (started) {
+    watch_timers();
     announce_start();
   } else {
     fail(started.error());
@@ -189,15 +201,47 @@ void Agent::on_exit(int local_rank, ExitStatus status) {
     worker.error_file = read_error_file(context_.log_dir.error_file(local_rank));
     worker.last_lines = workers_->last_lines(local_rank);
     worker.memory_kill = workers_->memory_kill(local_rank);
+    worker.expired_timer = ended_by_timer(worker);
   }
   context_.events.write(change::WorkerEnded{worker});
   ended_.push_back(std::move(worker));
   post(event::WorkerEnded{local_rank, status});
 }
 
+void Agent::watch_timers() {
+  if (context_.watchdog == nullptr) return;
+  std::vector<pid_t> workers;
+  for (int local_rank = 0; local_rank < workers_->size(); ++local_rank) {
+    workers.push_back(workers_->pid(local_rank));
+  }
+  context_.watchdog->watch(std::move(workers), [this](int local_rank, const Timer& timer) {
+    on_expired(local_rank, timer);
+  });
+}
+
+void Agent::on_expired(int local_rank, const Timer& timer) {
+  context_.log->warn("timer '{}' of rank {} (pid {}) expired: sent {}",
+                     shown_scope(timer),
+                     view_.ranks.first_rank + local_rank,
+                     timer.pid,
+                     signal_name(timer.signal));
+  expired_.try_emplace(local_rank, timer);
+}
+
+// A signal that was no worker's end, as one to dump stacks, is not its cause either. What becomes
+// of a worker whose child was ended is up to the worker.
+std::string Agent::ended_by_timer(const WorkerReport& worker) const {
+  const auto found = expired_.find(worker.local_rank);
+  if (found == expired_.end()) return {};
+  const Timer& timer = found->second;
+  if (timer.pid == worker.pid && !ended_by(worker.end->status, timer.signal)) return {};
+  return fmt::format("timer '{}' of pid {} expired", shown_scope(timer), timer.pid);
+}
+
 void Agent::perform(const action::SignalWorkers& what) {
   // A notice, or a signal that is passed on, excuses no worker's end.
   if (state_.phase() == Phase::stopping && is_stop_signal(what.signal)) {
+    if (context_.watchdog != nullptr) context_.watchdog->rest();
     stop_signals_.push_back(what.signal);
     context_.events.write(change::WorkersStopped{what.signal});
   }
@@ -214,6 +258,7 @@ void Agent::perform(const action::ArmGrace&) {
 
 void Agent::perform(const action::EndWorkers&) {
   grace_.cancel();
+  if (context_.watchdog != nullptr) context_.watchdog->rest();
   if (ended_.size() < static_cast<std::size_t>(workers_->size())) {
     stop_signals_.push_back(SIGKILL);
     context_.events.write(change::WorkersStopped{SIGKILL});
@@ -237,6 +282,16 @@ void Agent::perform(const action::AnnounceFailure& what) {
   });
   RANKRUN_ASSERT(failed != ended_.end());
   context_.log->warn("{}", describe(*failed, context_.job.host));
+}
+
+HealthFacts Agent::health() const {
+  HealthFacts facts;
+  facts.phase = state_.phase();
+  facts.run_id = context_.config.run_id;
+  facts.attempt = view_.restart_count;
+  facts.workers = context_.config.local_world_size;
+  if (workers_) facts.workers_live = workers_->size() - static_cast<int>(ended_.size());
+  return facts;
 }
 
 JobReport Agent::report() const {

@@ -6,9 +6,11 @@
 #include "agent/config.h"
 #include "agent/consoles.h"
 #include "agent/event_log.h"
+#include "agent/health_answer.h"
 #include "agent/job_report.h"
 #include "agent/log_dir.h"
 #include "agent/state.h"
+#include "agent/watchdog.h"
 #include "agent/worker_command.h"
 #include "agent/worker_group.h"
 #include "rendezvous/rendezvous.h"
@@ -20,6 +22,7 @@
 #include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -39,6 +42,7 @@ struct AgentContext {
   const JobFacts& job;
   EventLog& events;
   base::Logger log;
+  Watchdog* watchdog = nullptr;  ///< null: workers set no timers
 };
 
 /// Belongs to one loop, that of its executor. run() once.
@@ -56,6 +60,9 @@ class Agent {
 
   /// Reports trouble from outside: everything is ended, and this is the result.
   void fail(base::Error error);
+
+  /// How it is now.
+  HealthFacts health() const;
 
   /// What became of the job, once run() has returned.
   JobReport report() const;
@@ -82,6 +89,9 @@ class Agent {
   void tell_started();
   WorkerReport worker_report(int local_rank) const;
   void on_exit(int local_rank, ExitStatus status);
+  void watch_timers();
+  void on_expired(int local_rank, const Timer& timer);
+  std::string ended_by_timer(const WorkerReport& worker) const;
 
   boost::asio::any_io_executor executor_;
   AgentContext context_;
@@ -91,6 +101,7 @@ class Agent {
   std::unique_ptr<WorkerGroup> workers_;  // of the current attempt
   int told_started_ = 0;                  // of its workers, events of their starts
   std::vector<WorkerReport> ended_;       // of the current attempt, in the order of their ends
+  std::map<int, Timer> expired_;          // first of each worker, by local rank
   std::vector<int> stop_signals_;         // that its workers were sent
   base::TimePoint joining_since_;
   base::TimePoint failed_at_;

@@ -3,6 +3,8 @@
 // PET_* variables.
 #pragma once
 
+#include "store/base/endpoint.h"
+
 #include <spdlog/common.h>
 
 #include <chrono>
@@ -112,6 +114,8 @@ struct LaunchConfig {
   std::optional<std::string> report_file;  ///< the failure report as JSON
   std::optional<std::string> events_file;  ///< state changes as JSON lines; "-": stdout
   bool events_on_console = false;          ///< the same with torchrun's fields, on stderr
+  std::optional<std::string> timer_file;   ///< FIFO in which workers set timers; unset: none
+  std::optional<base::Endpoint> health;    ///< where probes are answered; no host: everywhere
   std::optional<int> stdin_rank;  ///< local rank that reads stdin, on a terminal with job control
   std::optional<NumaBinding> numa_binding;
   CgroupUse cgroup = CgroupUse::automatic;

@@ -97,6 +97,7 @@ std::vector<std::string_view> hints_about(const WorkerReport& worker) {
     found.push_back(worker.ran_out_of_memory() ? kOutOfMemory : kOtherOutOfMemory);
     return found;
   }
+  if (!worker.expired_timer.empty()) return found;  // which says where the signal came from
   for (const SignalHint& row : kSignalHints) {
     if (ended_by(worker.end->status, row.signal)) found.push_back(row.hint);
   }

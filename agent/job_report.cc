@@ -75,6 +75,7 @@ bool WorkerReport::ran_out_of_memory() const {
 
 std::string WorkerReport::own_words() const {
   if (ran_out_of_memory()) return describe(*memory_kill);
+  if (!expired_timer.empty()) return expired_timer;
   if (error_file && error_file->error) {
     return start_of(first_line(error_file->error->message), kMostWords);
   }

@@ -58,6 +58,7 @@ struct WorkerReport {
   std::optional<WorkerEnd> end;
   std::optional<ErrorFile> error_file;  ///< only looked for after a failure
   std::vector<std::string> last_lines;  ///< of its stderr after a failure, oldest first
+  std::string expired_timer;            ///< its name when that ended the worker, else empty
   /// The kernel has killed a process where its memory is counted; only looked for after a failure.
   std::optional<OutOfMemory> memory_kill;
 
@@ -67,9 +68,9 @@ struct WorkerReport {
   /// the same way at the same time.
   bool ran_out_of_memory() const;
 
-  /// One line: that it ran out of memory, the message of its error file, the exception of its last
-  /// Python traceback, or else the last line of its stderr. Not escaped; empty when it said
-  /// nothing.
+  /// One line: that it ran out of memory, the timer that ended it, the message of its error file,
+  /// the exception of its last Python traceback, or else the last line of its stderr. Not escaped;
+  /// empty when it said nothing.
   std::string own_words() const;
 };
 

@@ -46,6 +46,7 @@ Environment worker_environment(const LaunchConfig& config,
   // The one switch that makes every rank a client of our store instead of rank 0 a server.
   env.insert_or_assign("TORCHELASTIC_USE_AGENT_STORE", "True");
   env.insert_or_assign("TORCHELASTIC_ERROR_FILE", error_file);
+  if (config.timer_file) env.insert_or_assign("TORCHELASTIC_TIMER_FILE", *config.timer_file);
   env.try_emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
   if (config.threads) set_number("OMP_NUM_THREADS", *config.threads);
   if (config.local_world_size > 1) env.try_emplace("OMP_NUM_THREADS", "1");

@@ -3,7 +3,9 @@
 
 #include "store/base/async.h"
 #include "store/base/endpoint.h"
+#include "store/base/listen.h"
 #include "store/base/task_group.h"
+#include "store/base/thread.h"
 #include "store/base/unique_fd.h"
 #include "store/session.h"
 
@@ -12,9 +14,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -32,56 +31,6 @@ constexpr int kAcceptsPerTurn =
     64;  // so that a storm of connections does not keep sessions waiting
 /// How long accepting rests when descriptors or memory ran out; clients wait in the backlog.
 constexpr auto kAcceptBackoff = std::chrono::milliseconds(50);
-
-/// Blocks every signal while it lives. A thread started meanwhile keeps them blocked: the agent's
-/// own thread is the one that reads signals.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-bool set_option(int fd, int level, int name) {
-  const int on = 1;
-  return ::setsockopt(fd, level, name, &on, sizeof on) == 0;
-}
-
-std::string remedy_for(std::error_code code) {
-  if (code == std::errc::address_in_use) return "take another port, or 0 for any free one";
-  if (code == std::errc::address_not_available) return "take an address of this host";
-  if (code == std::errc::permission_denied) return "take a port above 1023";
-  if (code == std::errc::resource_unavailable_try_again) {
-    return "raise the limit of processes (ulimit -u)";
-  }
-  if (code == std::errc::too_many_files_open) return "raise the limit of open files (ulimit -n)";
-  return {};
-}
-
-/// By system calls, since Asio 1.26 creates and accepts sockets without close-on-exec, and another
-/// thread may fork at any time.
-base::Result<base::UniqueFd> listen_on(const tcp::endpoint& endpoint) {
-  const int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  base::UniqueFd listener(::socket(endpoint.protocol().family(), kind, IPPROTO_TCP));
-  const bool is_v6 = endpoint.protocol() == tcp::v6();
-  if (!listener || !set_option(listener.get(), SOL_SOCKET, SO_REUSEADDR) ||
-      // Accepted sockets inherit it on Linux, which saves a call for each.
-      !set_option(listener.get(), IPPROTO_TCP, TCP_NODELAY) ||
-      (is_v6 && !set_option(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY)) ||
-      ::bind(listener.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      ::listen(listener.get(), SOMAXCONN) != 0) {
-    return base::errno_failure(errno, {});
-  }
-  return listener;
-}
 
 Legacy legacy_at(const asio::ip::address& address, LegacyClients clients) {
   return clients == LegacyClients::always || address.is_loopback() ? Legacy::accepted
@@ -132,7 +81,7 @@ Server::Impl::Impl(const ServerOptions& options, const asio::ip::address& addres
       }) {}
 
 base::Result<void> Server::Impl::open(const tcp::endpoint& endpoint) {
-  auto listener = listen_on(endpoint);
+  auto listener = base::listen_on(endpoint, base::IpVersions::own);
   if (!listener) return base::failure(listener.error());
   boost::system::error_code error;
   acceptor_.assign(endpoint.protocol(), listener->get(), error);
@@ -144,17 +93,13 @@ base::Result<void> Server::Impl::open(const tcp::endpoint& endpoint) {
 }
 
 base::Result<void> Server::Impl::start_thread() {
-  const SignalsBlocked inherited_by_the_thread;
-  try {
-    thread_ = std::jthread([this] {
-      ::pthread_setname_np(::pthread_self(), "rankrun-store");
-      loop_.run();
-    });
-  } catch (const std::system_error& refused) {
+  auto thread = base::start_thread("rankrun-store", [this] { loop_.run(); });
+  if (!thread) {
     close();
     loop_.run();  // here instead, only to end what was to run there
-    return base::failure(refused.code(), {});
+    return base::failure(std::move(thread.error()));
   }
+  thread_ = std::move(*thread);
   return {};
 }
 
@@ -252,7 +197,7 @@ base::Result<std::unique_ptr<Server>> Server::start(ServerOptions options, base:
   } catch (const boost::system::system_error& refused) {  // by the loop, for want of descriptors
     error = refused.code();
   }
-  return base::failure(error, tried, remedy_for(error));
+  return base::failure(error, tried, base::remedy_for_server(error));
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -5,11 +5,13 @@
 #include "agent/console_sink.h"
 #include "agent/containment.h"
 #include "agent/exit_code.h"
+#include "agent/health.h"
 #include "agent/keeper.h"
 #include "agent/placement.h"
 #include "agent/process_posix.h"
 #include "agent/report_delivery.h"
 #include "agent/signals.h"
+#include "agent/watchdog.h"
 #include "rendezvous/local.h"
 #include "store/base/async.h"
 #include "store/base/log.h"
@@ -115,6 +117,23 @@ asio::awaitable<void> forward_signals(agent::SignalSource& signals,
   }
 }
 
+// Null when nobody asked for it, or when it cannot be: then the job does without.
+std::unique_ptr<agent::HealthServer> start_health_check(const agent::LaunchConfig& config,
+                                                        const asio::any_io_executor& executor,
+                                                        const agent::Agent& agent,
+                                                        const base::Logger& log) {
+  if (!config.health) return nullptr;
+  agent::HealthOptions options{.endpoint = *config.health, .run_id = config.run_id};
+  auto server = agent::HealthServer::start(
+      std::move(options), executor, [&agent] { return agent.health(); }, log);
+  if (!server) {
+    log->warn("{}", server.error().message());
+    return nullptr;
+  }
+  log->info("health check on http://{}/healthz", base::to_string((*server)->endpoint()));
+  return std::move(*server);
+}
+
 // Runs the agent to its end; the loop's signals stop it.
 asio::awaitable<agent::JobReport> run_agent(agent::AgentContext context,
                                             agent::SignalSource& signals,
@@ -122,11 +141,15 @@ asio::awaitable<agent::JobReport> run_agent(agent::AgentContext context,
                                             agent::Keeper& keeper) {
   const auto executor = co_await asio::this_coro::executor;
   const base::Logger log = context.log;
+  const agent::LaunchConfig& config = context.config;
+  agent::Watchdog* const watchdog = context.watchdog;
   agent::Agent agent(executor, std::move(context));
+  const auto health = start_health_check(config, executor, agent, log);
   base::TaskGroup tasks(
       executor, [&agent](const std::exception_ptr& thrown) { agent.fail(base::error_of(thrown)); });
   tasks.spawn(forward_signals(signals, runner, agent));
   tasks.spawn(keeper.replace_when_ended(log));
+  if (watchdog != nullptr) tasks.spawn(watchdog->run());
   co_await agent.run();
   tasks.stop();
   co_await tasks.join();
@@ -141,6 +164,14 @@ struct Outlets {
   std::optional<agent::LogDir>& log_dir;  // made by the run
   base::Logger log;
 };
+
+// Null when nobody asked for it.
+Result<std::unique_ptr<agent::Watchdog>> open_watchdog(const agent::LaunchConfig& config,
+                                                       const asio::any_io_executor& executor,
+                                                       const base::Logger& log) {
+  if (!config.timer_file) return nullptr;
+  return agent::Watchdog::open(executor, *config.timer_file, log);
+}
 
 // Checks what can be checked before anything starts, and runs the job. Fails when nothing was
 // started.
@@ -157,6 +188,8 @@ asio::awaitable<Result<agent::JobReport>> run(const agent::LaunchConfig& config,
   auto log_dir = agent::LogDir::create(config.log_dir, temp_dir(config), config.run_id);
   if (!log_dir) co_return failure(std::move(log_dir.error()));
   outlets.log_dir.emplace(std::move(*log_dir));
+  auto watchdog = open_watchdog(config, executor, outlets.log);
+  if (!watchdog) co_return failure(std::move(watchdog.error()));
 
   auto containment = agent::Containment::create(config.cgroup, config.memory_max.has_value());
   if (!containment) co_return failure(std::move(containment.error()));
@@ -176,7 +209,8 @@ asio::awaitable<Result<agent::JobReport>> run(const agent::LaunchConfig& config,
                               .stdin_is_terminal = ::isatty(STDIN_FILENO) == 1,
                               .job = job,
                               .events = outlets.events,
-                              .log = outlets.log};
+                              .log = outlets.log,
+                              .watchdog = watchdog->get()};
   co_return co_await run_agent(std::move(context), signals, runner, *keeper);
 }
 

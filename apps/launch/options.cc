@@ -7,6 +7,7 @@
 #include "apps/launch/option_values.h"
 #include "apps/launch/output_options.h"
 #include "apps/launch/rendezvous_options.h"
+#include "apps/launch/watch_options.h"
 #include "apps/launch/worker_options.h"
 #include "store/base/log.h"
 
@@ -56,6 +57,7 @@ Result<LaunchConfig> launch_config(const ParsedArguments& arguments,
   if (const auto level = environment.find("LOGLEVEL"); level != environment.end()) {
     fields.set(config.log_level, base::parse_log_level(level->second));
   }
+  apply_watch_variables(host.random_id, config);
   auto checked = fields.result();
   if (!checked) return base::failure(std::move(checked.error()));
   return config;

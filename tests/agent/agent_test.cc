@@ -242,6 +242,30 @@ TEST_CASE("every change of an agent's state is an event", "[agent]") {
                                                         "worker_exit"});
 }
 
+asio::awaitable<void> first_ends_while_asked(Setup& setup, std::vector<HealthFacts>& seen) {
+  seen.push_back(setup.agent.health());
+  co_await setup.until_started(2);
+  seen.push_back(setup.agent.health());
+  setup.runner.records[0]->exit(ExitStatus::exited(0));
+  while (setup.agent.health().workers_live == 2) {
+    co_await asio::post(setup.loop, base::kUseTuple);
+  }
+  seen.push_back(setup.agent.health());
+  setup.runner.records[1]->exit(ExitStatus::exited(0));
+}
+
+TEST_CASE("an agent tells its health in every phase", "[agent][health]") {
+  Setup setup;
+  setup.config.run_id = "job7";
+  std::vector<HealthFacts> seen;
+  setup.run(first_ends_while_asked(setup, seen));
+  seen.push_back(setup.agent.health());
+  CHECK(seen == std::vector<HealthFacts>{{Phase::joining, "job7", 0, 2, 0},
+                                         {Phase::running, "job7", 0, 2, 2},
+                                         {Phase::running, "job7", 0, 2, 1},
+                                         {Phase::ended, "job7", 0, 2, 0}});
+}
+
 TEST_CASE("workers that ignore SIGTERM are killed after the shutdown timeout", "[agent]") {
   Setup setup;
   setup.runner.reactions.clear();

@@ -78,6 +78,12 @@ TEST_CASE("lack of memory is explained only when the kernel confirms it", "[agen
   CHECK_THAT(hints(report).at(0), Contains("the kernel killed a process here"));
 }
 
+TEST_CASE("nobody looks for the killer of a worker whose timer expired", "[agent][hints]") {
+  WorkerReport worker = ended_worker(0, ExitStatus::signaled(SIGKILL, false));
+  worker.expired_timer = "timer 'epoch' expired";
+  CHECK(hints(failed_job({worker})).empty());
+}
+
 TEST_CASE("a failure that nobody knows has no hint", "[agent][hints]") {
   CHECK(hints_for("ValueError: 3").empty());
   CHECK(hints(failed_job({ended_worker(0, ExitStatus::signaled(SIGSEGV, false))})).empty());

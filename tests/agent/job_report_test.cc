@@ -100,6 +100,13 @@ TEST_CASE("a worker ran out of memory when the kernel says so and SIGKILL ended 
   CHECK_FALSE(worker.ran_out_of_memory());
 }
 
+TEST_CASE("an expired timer comes before a worker's own words", "[agent][job_report]") {
+  WorkerReport worker = failed_worker(0, 1, {"last line"});
+  worker.error_file = ErrorFile{"error.json", WorkerError{"RuntimeError: one", "stack"}, ""};
+  worker.expired_timer = "timer 'epoch' expired";
+  CHECK(worker.own_words() == "timer 'epoch' expired");
+}
+
 TEST_CASE("the reason of an end is one line", "[agent][job_report]") {
   JobReport report;
   CHECK(report.result() == JobResult::succeeded);

@@ -49,6 +49,16 @@ TEST_CASE("a worker gets every variable that torchrun sets", "[agent][env]") {
                            {"WORLD_SIZE", "6"}});
 }
 
+TEST_CASE("a worker is told where to set timers", "[agent][env]") {
+  LaunchConfig config = config_for(1);
+  config.environment["TORCHELASTIC_TIMER_FILE"] = "/of/another/job";
+  CHECK(worker_environment(config, second_node(), 0, "").at("TORCHELASTIC_TIMER_FILE") ==
+        "/of/another/job");
+  config.timer_file = "/tmp/timers";
+  CHECK(worker_environment(config, second_node(), 0, "").at("TORCHELASTIC_TIMER_FILE") ==
+        "/tmp/timers");
+}
+
 TEST_CASE("what the user set for OpenMP and NCCL is kept", "[agent][env]") {
   LaunchConfig config = config_for(2);
   config.environment["OMP_NUM_THREADS"] = "8";

@@ -100,6 +100,23 @@ void train_digits(const Peer& peer) {
   CHECK(rankrun.exists("train_digits.pt"));
 }
 
+// Timers that are taken back, and one of rank 1 that expires, in the first attempt.
+void expire_timer(const Peer& peer) {
+  const auto python = python_of(peer);
+  if (!python) return;
+  RankrunCase rankrun(std::chrono::seconds(100));
+  rankrun.set("PYTHON_EXEC", *python);
+  rankrun.set("TORCHELASTIC_ENABLE_FILE_TIMER", "1");
+  const RunResult result = rankrun.run(
+      {"--nproc-per-node=2", "--max-restarts=1", RANKRUN_PEER_FOLDER "/file_timers.py"});
+  CHECK_THAT(result, ExitsWith(0));
+  CHECK_THAT(result.err, Contains("timer 'stuck' of rank 1 (pid ") && Contains("sent SIGKILL"));
+  CHECK_THAT(result.err, Contains("killed by SIGKILL: timer 'stuck' of pid "));
+  CHECK_THAT(result.err, !Contains("in time"));
+  CHECK_THAT(result.err, !Contains("sets no timer"));
+  CHECK_THAT(result.out, Contains("rank 0 in attempt 1") && Contains("rank 1 in attempt 1"));
+}
+
 }  // namespace
 
 TEST_CASE("PyTorch of Debian runs gloo through a restart on our store", "[peer][pytorch]") {
@@ -108,6 +125,10 @@ TEST_CASE("PyTorch of Debian runs gloo through a restart on our store", "[peer][
 
 TEST_CASE("the newest PyTorch runs gloo through a restart on our store", "[peer][pytorch]") {
   restart_gloo_job(kNewest);
+}
+
+TEST_CASE("a timer of the newest PyTorch that expires ends its worker", "[peer][pytorch]") {
+  expire_timer(kNewest);
 }
 
 TEST_CASE("the example trains on PyTorch of Debian", "[peer][pytorch]") {
