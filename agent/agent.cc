@@ -45,6 +45,8 @@ Agent::Agent(asio::any_io_executor executor, AgentContext context)
       context_(std::move(context)),
       state_(context_.config.local_world_size, context_.config.on_term),
       events_(executor_, kMostEvents),
+      restart_delay_(context_.config.restart_delay),
+      same_failures_(context_.config.max_same_failure),
       grace_(executor_),
       calls_(executor_, [this](const std::exception_ptr& thrown) { fail(base::error_of(thrown)); }),
       tasks_(executor_,
@@ -94,12 +96,23 @@ void Agent::post(Event event) {
 }
 
 void Agent::perform(const action::Join&) {
-  if (workers_) context_.events.write(change::RestartDecided{});
-  joining_since_ = Clock::now();
-  calls_.spawn(join());
+  base::Duration delay{};
+  if (workers_) {
+    delay = restart_delay_.after(failed_at_ - started_at_);
+    context_.events.write(change::RestartDecided{delay});
+  }
+  if (delay > base::Duration::zero()) context_.log->warn("restart in {}", seconds_text(delay));
+  calls_.spawn(join(delay));
 }
 
-asio::awaitable<void> Agent::join() {
+// A stop signal ends the delay, as all calls into the rendezvous.
+asio::awaitable<void> Agent::join(base::Duration delay) {
+  if (delay > base::Duration::zero()) {
+    asio::steady_timer timer(executor_, delay);
+    const auto [cancelled] = co_await timer.async_wait(base::kUseTuple);
+    if (cancelled) co_return;
+  }
+  joining_since_ = Clock::now();
   auto view = co_await context_.rendezvous.next_view(Clock::now() + kJoinLimit);
   if (view) {
     post(event::ViewFormed{std::move(*view)});
@@ -130,11 +143,13 @@ void Agent::perform(const action::StartWorkers& what) {
       AttemptOutput(executor_, std::move(routes)),
       [this](int local_rank, ExitStatus status) { on_exit(local_rank, status); },
       [this](base::Error error) { fail(std::move(error)); });
+  started_at_ = Clock::now();
   const Result<void> started = workers_->start(worker_specs());
   tell_started();
   if (started) {
     watch_timers();
     announce_start();
+    if (context_.config.hang_timeout > base::Duration::zero()) watch_for_hang();
   } else {
     fail(started.error());
   }
@@ -153,8 +168,12 @@ std::vector<ProcessSpec> Agent::worker_specs() const {
     }
     spec.memory_max = context_.config.memory_max;
     spec.input = input_of(context_.config, local_rank, context_.stdin_is_terminal);
-    spec.environment = environment_lines(worker_environment(
-        context_.config, view_, local_rank, context_.log_dir.error_file(local_rank)));
+    WorkerFiles files{.error = context_.log_dir.error_file(local_rank), .heartbeat = {}};
+    if (context_.config.hang_timeout > base::Duration::zero()) {
+      files.heartbeat = context_.log_dir.heartbeat_file(local_rank);
+    }
+    spec.environment =
+        environment_lines(worker_environment(context_.config, view_, local_rank, files));
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -175,6 +194,21 @@ void Agent::announce_start() {
                      config.max_restarts,
                      config.local_world_size,
                      took.count());
+}
+
+void Agent::watch_for_hang() {
+  HangContext context{.config = context_.config,
+                      .log_dir = context_.log_dir,
+                      .workers = *workers_,
+                      .runner = context_.runner,
+                      .console = context_.consoles.err.console(),
+                      .log = context_.log,
+                      .first_rank = view_.ranks.first_rank};
+  hang_monitor_ = std::make_unique<HangMonitor>(
+      executor_,
+      std::move(context),
+      [this](Hang hang) { post(event::HangFound{std::move(hang)}); },
+      [this](base::Error error) { fail(std::move(error)); });
 }
 
 WorkerReport Agent::worker_report(int local_rank) const {
@@ -199,7 +233,7 @@ void Agent::on_exit(int local_rank, ExitStatus status) {
       WorkerEnd{status, decisive_signal(status, stop_signals_), std::chrono::system_clock::now()};
   if (worker.outcome() == WorkerOutcome::failed) {
     worker.error_file = read_error_file(context_.log_dir.error_file(local_rank));
-    worker.last_lines = workers_->last_lines(local_rank);
+    worker.last_lines = workers_->output(local_rank).last_lines();
     worker.memory_kill = workers_->memory_kill(local_rank);
     worker.expired_timer = ended_by_timer(worker);
   }
@@ -242,6 +276,7 @@ void Agent::perform(const action::SignalWorkers& what) {
   // A notice, or a signal that is passed on, excuses no worker's end.
   if (state_.phase() == Phase::stopping && is_stop_signal(what.signal)) {
     if (context_.watchdog != nullptr) context_.watchdog->rest();
+    if (hang_monitor_) hang_monitor_->stop();
     stop_signals_.push_back(what.signal);
     context_.events.write(change::WorkersStopped{what.signal});
   }
@@ -267,7 +302,13 @@ void Agent::perform(const action::EndWorkers&) {
 }
 
 asio::awaitable<void> Agent::end_workers() {
+  if (hang_monitor_) {
+    hang_monitor_->stop();
+    co_await hang_monitor_->join();
+  }
   const Result<void> ended = co_await workers_->end(Clock::now() + kKillLimit);
+  if (hang_monitor_) context_.log_dir.remove_heartbeats();
+  hang_monitor_.reset();
   if (ended) {
     post(event::WorkersGone{});
   } else {
@@ -281,6 +322,10 @@ void Agent::perform(const action::AnnounceFailure& what) {
     return worker.local_rank == what.failure.local_rank;
   });
   RANKRUN_ASSERT(failed != ended_.end());
+  FirstCause cause{.rank = failed->rank, .status = failed->end->status, .exception = {}};
+  const auto& file = failed->error_file;
+  if (file && file->error) cause.exception = file->error->message;
+  same_failures_.add(std::move(cause), failed_at_ - started_at_);
   context_.log->warn("{}", describe(*failed, context_.job.host));
 }
 
@@ -294,12 +339,21 @@ HealthFacts Agent::health() const {
   return facts;
 }
 
+void Agent::perform(const action::AnnounceHang& what) {
+  failed_at_ = Clock::now();
+  same_failures_.reset();
+  context_.events.write(change::HangFound{what.hang});
+  context_.log->warn("{}: stopping the workers", describe(what.hang, view_.ranks.first_rank));
+}
+
 JobReport Agent::report() const {
   JobReport report;
   report.job = context_.job;
   report.ending = state_.ending();
   report.exit_code = exit_code(report.ending, context_.config.exit_code_style);
   report.restarts = view_.restart_count;
+  report.same_failures = stops_early_ ? same_failures_.limit_reached() : 0;
+  report.first_rank = view_.ranks.first_rank;
   report.workers = ended_;
   for (int local_rank = 0; workers_ && local_rank < workers_->size(); ++local_rank) {
     const bool has_ended = std::any_of(ended_.begin(), ended_.end(), [&](const auto& worker) {
@@ -318,11 +372,12 @@ void Agent::perform(const action::Report& what) {
 asio::awaitable<void> Agent::report(action::Report what) {
   auto verdict =
       co_await context_.rendezvous.report(what.view, what.outcome, Clock::now() + kReportLimit);
-  if (verdict) {
-    post(event::VerdictGiven{*verdict});
-  } else {
+  if (!verdict) {
     fail(std::move(verdict.error()));
+    co_return;
   }
+  stops_early_ = *verdict == rendezvous::Verdict::restart && same_failures_.limit_reached() > 0;
+  post(event::VerdictGiven{stops_early_ ? rendezvous::Verdict::give_up : *verdict});
 }
 
 void Agent::perform(const action::Leave&) {

@@ -6,9 +6,11 @@
 #include "agent/config.h"
 #include "agent/consoles.h"
 #include "agent/event_log.h"
+#include "agent/hang_monitor.h"
 #include "agent/health_answer.h"
 #include "agent/job_report.h"
 #include "agent/log_dir.h"
+#include "agent/restart_policy.h"
 #include "agent/state.h"
 #include "agent/watchdog.h"
 #include "agent/worker_command.h"
@@ -76,16 +78,18 @@ class Agent {
   void perform(const action::ArmGrace&);
   void perform(const action::EndWorkers&);
   void perform(const action::AnnounceFailure& what);
+  void perform(const action::AnnounceHang& what);
   void perform(const action::Report& what);
   void perform(const action::Leave&);
 
-  boost::asio::awaitable<void> join();
+  boost::asio::awaitable<void> join(base::Duration delay);
   boost::asio::awaitable<void> end_workers();
   boost::asio::awaitable<void> report(action::Report what);
   boost::asio::awaitable<void> leave();
 
   std::vector<ProcessSpec> worker_specs() const;
   void announce_start();
+  void watch_for_hang();
   void tell_started();
   WorkerReport worker_report(int local_rank) const;
   void on_exit(int local_rank, ExitStatus status);
@@ -97,14 +101,19 @@ class Agent {
   AgentContext context_;
   AgentState state_;
   boost::asio::experimental::channel<void(boost::system::error_code, Event)> events_;
-  rendezvous::View view_;                 // of the current attempt
-  std::unique_ptr<WorkerGroup> workers_;  // of the current attempt
-  int told_started_ = 0;                  // of its workers, events of their starts
-  std::vector<WorkerReport> ended_;       // of the current attempt, in the order of their ends
-  std::map<int, Timer> expired_;          // first of each worker, by local rank
-  std::vector<int> stop_signals_;         // that its workers were sent
+  rendezvous::View view_;                      // of the current attempt
+  std::unique_ptr<WorkerGroup> workers_;       // of the current attempt
+  std::unique_ptr<HangMonitor> hang_monitor_;  // of the current attempt; null: not asked for
+  int told_started_ = 0;                       // of its workers, events of their starts
+  std::vector<WorkerReport> ended_;            // of the current attempt, in the order of their ends
+  std::map<int, Timer> expired_;               // first of each worker, by local rank
+  std::vector<int> stop_signals_;              // that its workers were sent
   base::TimePoint joining_since_;
+  base::TimePoint started_at_;  // the current attempt
   base::TimePoint failed_at_;
+  RestartDelay restart_delay_;
+  SameFailures same_failures_;
+  bool stops_early_ = false;  // because of the latter
   boost::asio::steady_timer grace_;
   base::TaskGroup calls_;  // into the rendezvous; given up when we leave
   base::TaskGroup tasks_;

@@ -3,6 +3,7 @@
 // PET_* variables.
 #pragma once
 
+#include "store/base/clock.h"
 #include "store/base/endpoint.h"
 
 #include <spdlog/common.h>
@@ -99,6 +100,9 @@ struct LaunchConfig {
   std::string role = "default";
   int local_world_size = 1;
   int max_restarts = 0;
+  base::Duration hang_timeout{};   ///< zero: hangs are not looked for
+  base::Duration restart_delay{};  ///< before the first restart; see RestartDelay
+  int max_same_failure = 0;        ///< zero: no limit but max_restarts
   /// Base of the log directory. Unset: a temporary one. "/dev/null": none, and no error files.
   std::optional<std::string> log_dir;
   std::string master_addr = "127.0.0.1";  ///< literal or name; bound exactly

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/events.h"
 
+#include "agent/hang_report.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -84,7 +86,16 @@ struct OwnFields {
     line["signal"] = signal_name(stop.signal);
   }
 
-  void operator()(const change::RestartDecided&) const { begin("restart"); }
+  void operator()(const change::HangFound& found) const {
+    begin("hang");
+    line["ranks"] = ranks_of(found.hang, context.view->ranks.first_rank);
+    line["seconds"] = seconds(found.hang.silence);
+  }
+
+  void operator()(const change::RestartDecided& restart) const {
+    begin("restart");
+    line["delay_seconds"] = seconds(restart.delay);
+  }
 
   void operator()(const change::JobEnded& ended) const {
     begin("result");
@@ -190,6 +201,7 @@ struct TorchrunLines {
   void operator()(const change::JobStarted&) const {}
   void operator()(const change::StopRequested&) const {}
   void operator()(const change::WorkersStopped&) const {}
+  void operator()(const change::HangFound&) const {}
   void operator()(const change::RestartDecided&) const {}
 };
 

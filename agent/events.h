@@ -34,8 +34,14 @@ struct StopRequested {
 struct WorkersStopped {
   int signal;
 };
+/// Workers hang; those that live are about to be stopped.
+struct HangFound {
+  Hang hang;
+};
 /// All workers start again.
-struct RestartDecided {};
+struct RestartDecided {
+  base::Duration delay{};  ///< before that
+};
 struct JobEnded {
   JobResult result;
   int exit_code;
@@ -50,6 +56,7 @@ using StateChange = std::variant<change::JobStarted,
                                  change::WorkerEnded,
                                  change::StopRequested,
                                  change::WorkersStopped,
+                                 change::HangFound,
                                  change::RestartDecided,
                                  change::JobEnded>;
 

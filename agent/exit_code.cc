@@ -7,17 +7,17 @@ namespace rankrun::agent {
 
 namespace {
 
-constexpr int kAnyFailure = 1;  // torchrun's only code of a failure
+constexpr int kAnyFailure = 1;  // also torchrun's only code of a failure
 
 }  // namespace
 
 int exit_code(const Ending& ending, ExitCodeStyle style) {
-  const bool succeeded = !ending.stop_signal && !ending.error && !ending.failure;
+  const bool succeeded = !ending.stop_signal && !ending.error && !ending.failure && !ending.hang;
   if (succeeded) return 0;
   if (style == ExitCodeStyle::torchrun) return kAnyFailure;
   if (ending.stop_signal) return shell_code(ExitStatus::signaled(*ending.stop_signal, false));
   if (ending.error) return exit_code(*ending.error, style);
-  return shell_code(ending.failure->status);
+  return ending.failure ? shell_code(ending.failure->status) : kAnyFailure;
 }
 
 int exit_code(const base::Error& error, ExitCodeStyle style) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/failure_report.h"
 
+#include "agent/hang_report.h"
 #include "agent/hints.h"
 #include "agent/rank_ranges.h"
 #include "agent/text_limits.h"
@@ -94,12 +95,12 @@ Lines describe_block(const WorkerReport& worker, std::size_t index, const std::s
   return block;
 }
 
-Lines other_failures(const JobReport& report, const WorkerReport& root) {
+Lines other_failures(const JobReport& report, const WorkerReport* root) {
   Lines lines{"Failures:"};
   std::size_t described = 1;  // the root cause
   std::vector<int> not_described;
   for (const WorkerReport& worker : report.workers) {
-    if (&worker == &root || worker.outcome() != WorkerOutcome::failed) continue;
+    if (&worker == root || worker.outcome() != WorkerOutcome::failed) continue;
     if (described == kMostDescribed) {
       not_described.push_back(worker.rank);
       continue;
@@ -134,10 +135,23 @@ Lines not_failed(const JobReport& report) {
   return lines;
 }
 
-Lines root_section(const JobReport& report, const WorkerReport& root) {
-  Lines lines = describe_block(root, 0, report.job.host);
+Lines hang_block(const JobReport& report) {
+  Lines block{"[0]:"};
+  add_field(block, "host", {escape_control(report.job.host)});
+  add_field(block, "hang", {describe(*report.ending.hang, report.first_rank)});
+  return block;
+}
+
+Lines root_section(const JobReport& report, const WorkerReport* root) {
+  Lines lines = root != nullptr ? describe_block(*root, 0, report.job.host) : hang_block(report);
   lines.insert(lines.begin(), "Root Cause (first observed failure):");
   return lines;
+}
+
+Lines early_end(const JobReport& report) {
+  if (report.same_failures == 0) return {};
+  return {"restarts left: " + std::to_string(report.job.max_restarts - report.restarts),
+          report.why_early()};
 }
 
 Lines hint_lines(const JobReport& report) {
@@ -162,11 +176,12 @@ std::size_t rule_width(const std::vector<Lines>& sections) {
 
 std::string format_failure(const JobReport& report) {
   const WorkerReport* root = report.root_cause();
-  if (root == nullptr) return {};
+  if (root == nullptr && !report.ending.hang) return {};
   std::vector<Lines> sections{{escape_control(report.job.program) + " FAILED"},
-                              other_failures(report, *root),
+                              other_failures(report, root),
                               not_failed(report),
-                              root_section(report, *root),
+                              root_section(report, root),
+                              early_end(report),
                               hint_lines(report)};
   std::erase_if(sections, [](const Lines& section) { return section.empty(); });
 
@@ -180,11 +195,6 @@ std::string format_failure(const JobReport& report) {
   }
   fmt::format_to(out, "{:=<{}}\n", "", width);
   return text;
-}
-
-std::string format_ranks(std::vector<int> ranks) {
-  const char* word = ranks.size() == 1 ? "rank " : "ranks ";
-  return word + rank_ranges(std::move(ranks));
 }
 
 }  // namespace rankrun::agent

@@ -6,18 +6,15 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 namespace rankrun::agent {
 
 /// How many failed workers are described in full; the others are only named.
 inline constexpr std::size_t kMostDescribed = 16;
 
-/// The final block, many lines, each ended by a newline; empty without a root cause. What workers
-/// wrote is shown with control characters escaped, at most kMostErrorText bytes of each text.
+/// The final block, many lines, each ended by a newline; empty when no worker was its cause. What
+/// workers wrote is shown with control characters escaped, at most kMostErrorText bytes of each
+/// text.
 std::string format_failure(const JobReport& report);
-
-/// "rank 3", "ranks 0, 2-7": sorted, with runs joined.
-std::string format_ranks(std::vector<int> ranks);
 
 }  // namespace rankrun::agent

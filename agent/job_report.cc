@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/job_report.h"
 
+#include "agent/hang_report.h"
+#include "agent/restart_policy.h"
 #include "agent/text_limits.h"
 #include "store/base/assert.h"
 #include "store/base/text.h"
@@ -86,7 +88,7 @@ std::string WorkerReport::own_words() const {
 JobResult JobReport::result() const {
   if (ending.stop_signal) return JobResult::stopped;
   if (ending.error) return JobResult::error;
-  return ending.failure ? JobResult::failed : JobResult::succeeded;
+  return ending.failure || ending.hang ? JobResult::failed : JobResult::succeeded;
 }
 
 const WorkerReport* JobReport::root_cause() const {
@@ -97,11 +99,22 @@ const WorkerReport* JobReport::root_cause() const {
   return found == workers.end() ? nullptr : &*found;
 }
 
+std::string JobReport::why_early() const {
+  if (same_failures == 0) return {};
+  return fmt::format("the same failure has ended {} {} within {} s each (--max-same-failure)",
+                     same_failures,
+                     same_failures == 1 ? "attempt" : "attempts in a row",
+                     SameFailures::kSoon.count());
+}
+
 std::string JobReport::reason() const {
   if (ending.stop_signal) return "rankrun got " + signal_name(*ending.stop_signal);
   if (ending.error) return ending.error->message();
+  if (ending.hang) return "on " + job.host + ", " + describe(*ending.hang, first_rank);
   const WorkerReport* root = root_cause();
-  return root == nullptr ? std::string() : describe(*root, job.host);
+  if (root == nullptr) return {};
+  const std::string early = why_early();
+  return describe(*root, job.host) + (early.empty() ? "" : "; " + early);
 }
 
 std::string_view name(WorkerOutcome outcome) {

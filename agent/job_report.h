@@ -81,6 +81,8 @@ struct JobReport {
   Ending ending;
   int exit_code = 0;
   int restarts = 0;                   ///< so far
+  int same_failures = 0;              ///< in a row, when that is why there are no more restarts
+  int first_rank = 0;                 ///< global rank of local rank 0
   std::vector<WorkerReport> workers;  ///< of the last attempt, in the order in which they ended
   base::Duration took{};              ///< the whole job
 
@@ -88,6 +90,9 @@ struct JobReport {
 
   /// The worker whose failure ended the job, or came before its stop; null when there is none.
   const WorkerReport* root_cause() const;
+
+  /// Why there are no more restarts although some are left; empty when that is not so.
+  std::string why_early() const;
 
   /// Why it ended, in one line; empty after success.
   std::string reason() const;

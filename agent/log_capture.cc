@@ -61,7 +61,7 @@ asio::awaitable<void> LogCapture::pump() {
     const bool is_flow = base::Clock::now() - since < kGather;
     const auto taken = error ? std::nullopt : take_some();
     if (!taken) break;
-    if (must_pause()) {
+    if (is_held_up()) {
       co_await targets_.console->resumed();
     } else if (is_flow && *taken < kReadSize) {
       gathering.expires_after(kGather);
@@ -100,6 +100,7 @@ std::optional<std::size_t> LogCapture::take_some() {
 }
 
 void LogCapture::accept(std::string_view bytes) {
+  read_at_ = base::Clock::now();
   if (targets_.has_memory) tail_.add(bytes);
   const std::size_t in_file = targets_.file ? targets_.file->append(bytes) : 0;
   if (targets_.filtered) targets_.filtered->add(bytes);

@@ -66,10 +66,14 @@ class LogCapture {
   /// The same, and nothing more will come.
   void finish();
 
+  /// When something was last read; before the first time, the start of the clock.
+  base::TimePoint read_at() const { return read_at_; }
+  /// The console is what keeps us from reading on.
+  bool is_held_up() const { return targets_.console != nullptr && targets_.console->must_pause(); }
+
   std::vector<std::string> last_lines() const { return tail_.lines(); }
 
  private:
-  bool must_pause() const { return targets_.console != nullptr && targets_.console->must_pause(); }
   std::optional<std::size_t> take_some();
   void accept(std::string_view bytes);
 
@@ -77,6 +81,7 @@ class LogCapture {
   base::UniqueFd worker_end_;
   CaptureTargets targets_;
   LineTail tail_;
+  base::TimePoint read_at_;
 };
 
 }  // namespace rankrun::agent

@@ -97,6 +97,13 @@ std::string LogDir::filtered_file(Stream stream) const {
   return attempt_prefix().string() + "_" + name;
 }
 
+void LogDir::remove_heartbeats() const {
+  std::error_code ignored;
+  for (int local_rank = 0; local_rank < most_workers_; ++local_rank) {
+    fs::remove(heartbeat_file(local_rank), ignored);
+  }
+}
+
 std::optional<std::string> LogDir::close(bool keep_files) {
   if (kind_ != Kind::temporary) return std::nullopt;
   std::error_code ignored;

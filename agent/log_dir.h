@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the output and the error files of the workers of one agent lie. With --log-dir, laid out as
 // torchrun's:
-//   BASE/<run id>_<6 random characters>/attempt_<n>/<local rank>/{error.json,stdout.log,stderr.log}
-//   BASE/<run id>_<6 random characters>/attempt_<n>/filtered_{stdout,stderr}.log
+//   BASE/<run id>_<6 random characters>/attempt_<n>/<local
+//   rank>/{error.json,heartbeat,stdout.log,stderr.log} BASE/<run id>_<6 random
+//   characters>/attempt_<n>/filtered_{stdout,stderr}.log
 // Without, flat in a temporary directory: some file systems take milliseconds to remove a
 // directory, and most launches need none of it.
 //   TEMP/rankrun_<6 random characters>/attempt_<n>_rank_<local rank>_error.json and so on
@@ -46,6 +47,11 @@ class LogDir {
 
   /// What a worker of the current attempt writes itself.
   std::string error_file(int local_rank) const { return worker_file(local_rank, "error.json"); }
+
+  /// What it touches to say that it is well.
+  std::string heartbeat_file(int local_rank) const { return worker_file(local_rank, "heartbeat"); }
+  /// They mean nothing once the attempt is over.
+  void remove_heartbeats() const;
 
   /// For what a worker of the current attempt writes to this stream.
   std::string log_file(int local_rank, Stream stream) const;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -45,21 +46,25 @@ class PosixProcess final : public Process {
   PosixProcess(const asio::any_io_executor& executor,
                Children& children,
                Child child,
+               std::atomic<pid_t>* place,
                std::optional<MemoryCgroup> memory)
       : children_(children),
         pid_(child.pid),
+        place_(place),
         exit_(executor, child.pidfd.release()),
         memory_(std::move(memory)),
         kills_before_(memory_ ? memory_kills(*memory_) : std::nullopt) {
     children_.unreaped.emplace(pid_, this);
   }
   ~PosixProcess() override {
-    // Not ended in order: an early return while starting, or an exception. What else it started is
-    // ended by the runner. One that outlived SIGKILL is not waited for again.
+    // Before the end of all: a tool of ours, an early return while starting, or an exception. What
+    // else it started is ended by the runner. One that outlived SIGKILL is not waited for again.
     if (reaped_) return;
     ::kill(-pid_, SIGKILL);
     children_.unreaped.erase(pid_);
-    if (!stuck_) ::waitpid(pid_, nullptr, 0);
+    if (stuck_) return;
+    *place_ = 0;  // its number may come to mean another process from now on
+    ::waitpid(pid_, nullptr, 0);
   }
   PosixProcess(const PosixProcess&) = delete;
   PosixProcess& operator=(const PosixProcess&) = delete;
@@ -92,6 +97,7 @@ class PosixProcess final : public Process {
 
   Children& children_;  // of the runner, which outlives its processes
   pid_t pid_;
+  std::atomic<pid_t>* place_;            // where the containment has it
   asio::posix::stream_descriptor exit_;  // pidfd of the leader
   std::optional<MemoryCgroup> memory_;   // where its memory is counted
   std::optional<std::uint64_t> kills_before_;
@@ -153,7 +159,8 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
   }
   if (lends_terminal) children_.terminal->set_borrower(child->pid);
   auto memory = ties->memory_cgroup ? std::move(ties->memory_cgroup) : memory_;
-  return std::make_unique<PosixProcess>(executor_, children_, *std::move(child), std::move(memory));
+  return std::make_unique<PosixProcess>(
+      executor_, children_, *std::move(child), ties->place, std::move(memory));
 }
 
 // No notification exists for the end of processes that are not our children: look again, soon at

@@ -45,6 +45,12 @@ fs::path file_of(const fs::path& proc, pid_t pid, const char* name) {
   return proc / std::to_string(pid) / name;
 }
 
+void skip_words(std::string_view& text, int count) {
+  for (int i = 0; i < count; ++i) {
+    next_word(text);
+  }
+}
+
 }  // namespace
 
 // "PID (name) state parent group session ..."; the name may hold anything, brackets included.
@@ -64,10 +70,13 @@ std::optional<ProcessEntry> parse_process(std::string_view stat) {
       !take_number(rest, entry.session)) {
     return std::nullopt;
   }
-  constexpr int kFieldsBetween = 15;  // session is field 6, the start time field 22
-  for (int i = 0; i < kFieldsBetween; ++i) {
-    next_word(rest);
+  skip_words(rest, 7);  // the session is field 6, the times of the CPU are 14 to 17
+  for (int i = 0; i < 4; ++i) {
+    std::uint64_t ticks = 0;
+    if (!take_number(rest, ticks)) return std::nullopt;
+    entry.cpu_ticks += ticks;
   }
+  skip_words(rest, 4);
   if (!take_number(rest, entry.started)) return std::nullopt;
   return entry;
 }

@@ -19,7 +19,9 @@ struct ProcessEntry {
   pid_t parent = 0;
   pid_t group = 0;
   pid_t session = 0;
-  char state = '?';           ///< R, S, D, Z, T, ... as in proc(5)
+  char state = '?';  ///< R, S, D, Z, T, ... as in proc(5)
+  /// Clock ticks (sysconf(_SC_CLK_TCK)): its own, and those of the children it has waited for.
+  std::uint64_t cpu_ticks = 0;
   std::uint64_t started = 0;  ///< clock ticks since boot
   std::string name;           ///< of its program, at most 15 characters
 

@@ -2,6 +2,7 @@
 #include "agent/rank_ranges.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rankrun::agent {
 
@@ -19,6 +20,11 @@ std::string rank_ranges(std::vector<int> ranks) {
     if (last > first) text += '-' + std::to_string(last);
   }
   return text;
+}
+
+std::string format_ranks(std::vector<int> ranks) {
+  const char* word = ranks.size() == 1 ? "rank " : "ranks ";
+  return word + rank_ranges(std::move(ranks));
 }
 
 }  // namespace rankrun::agent

@@ -10,4 +10,7 @@ namespace rankrun::agent {
 /// Sorted and without gaps written out: "0-3,5".
 std::string rank_ranges(std::vector<int> ranks);
 
+/// The same with a word: "rank 3", "ranks 0,2-7".
+std::string format_ranks(std::vector<int> ranks);
+
 }  // namespace rankrun::agent

@@ -49,11 +49,11 @@ std::string describe_left(const std::vector<ProcessEntry>& left) {
   std::string text;
   for (std::size_t i = 0; i < left.size() && i < kMostNamed; ++i) {
     const ProcessEntry& process = left[i];
-    text += fmt::format("{}process {} ({}), {}",
+    text += fmt::format("{}process {} ({}) {}",
                         i == 0 ? "" : "; ",
                         process.pid,
                         base::escape_control(process.name),
-                        describe_wait(kProc, process));
+                        describe(read_wait(kProc, process.pid)));
   }
   if (left.size() > kMostNamed) text += fmt::format("; and {} more", left.size() - kMostNamed);
   return text;

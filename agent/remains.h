@@ -27,7 +27,7 @@ std::vector<ProcessEntry> end_round(const Remains& remains);
 /// Removes the cgroups, once a round has found nothing.
 void remove_cgroups(const Remains& remains);
 
-/// "process 12 (python), in uninterruptible sleep in nfs_wait": what keeps them from dying. Three
+/// "process 12 (python) in uninterruptible sleep in nfs_wait": what keeps them from dying. Three
 /// are named, the others counted.
 std::string describe_left(const std::vector<ProcessEntry>& left);
 

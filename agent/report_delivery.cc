@@ -18,7 +18,7 @@ namespace {
 // What the launcher above us shall read: as torchrun's, the file of the root cause, or our own when
 // the reason is ours. An empty text: nothing.
 Result<std::string> text_for_parent(const JobReport& report) {
-  if (report.result() != JobResult::failed) {
+  if (report.result() != JobResult::failed || report.ending.hang) {
     return launcher_error_file(report.reason(), report.job.started_at + report.took);
   }
   const WorkerReport* root = report.root_cause();
@@ -47,7 +47,7 @@ void deliver(const JobReport& report,
   const auto warn_of = [&log](const Result<void>& result) {
     if (!result) log->warn("{}", result.error().message());
   };
-  if (report.ending.failure) console.write_line(format_failure(report));
+  console.write_line(format_failure(report));
   if (report.ending.error) log->error("{}", report.ending.error->message());
   if (config.report_file) warn_of(write_whole_file(*config.report_file, format_json(report)));
   const std::string parent = value_of(config.environment, "TORCHELASTIC_ERROR_FILE").value_or("");

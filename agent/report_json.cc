@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/report_json.h"
 
+#include "agent/hang_report.h"
 #include "agent/hints.h"
 
 #include <nlohmann/json.hpp>
@@ -66,11 +67,17 @@ Json worker_json(const WorkerReport& worker) {
               {"stderr", worker.last_lines}};
 }
 
+Json hang_json(const Hang& hang, int first_rank) {
+  return Json{{"ranks", ranks_of(hang, first_rank)},
+              {"seconds", std::chrono::duration<double>(hang.silence).count()}};
+}
+
 }  // namespace
 
 std::string format_json(const JobReport& report) {
   const JobFacts& job = report.job;
-  const bool by_launcher = report.ending.stop_signal || report.ending.error;
+  const Ending& ending = report.ending;
+  const bool by_launcher = ending.stop_signal || ending.error || ending.hang;
   const WorkerReport* root = report.root_cause();
   Json json{{"version", 1},
             {"result", name(report.result())},
@@ -78,6 +85,7 @@ std::string format_json(const JobReport& report) {
             {"origin", by_launcher ? "launcher" : "worker"},
             {"reason", report.reason()},
             {"root_cause", root != nullptr ? Json(root->rank) : Json()},
+            {"hang", ending.hang ? hang_json(*ending.hang, report.first_rank) : Json()},
             {"hints", hints(report)},
             {"program", job.program},
             {"run_id", job.run_id},

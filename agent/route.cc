@@ -10,13 +10,15 @@ using Show = Route::Show;
 
 Route untouched(Stream stream, bool folds, const Surroundings& surroundings) {
   if (folds) return {.into = Into::pipe, .show = Show::prefixed};
-  if (stream == Stream::out) return {.into = Into::ours};
+  if (stream == Stream::out && !surroundings.is_watched) return {.into = Into::ours};
   // A worker that asks whether its stderr is a terminal gets the answer that it had without us.
-  return {.into = surroundings.is_terminal ? Into::terminal : Into::pipe, .show = Show::plain};
+  const bool in_terminal = stream == Stream::err && surroundings.is_terminal;
+  return {.into = in_terminal ? Into::terminal : Into::pipe, .show = Show::plain};
 }
 
-Route hidden(Stream stream) {
-  return {.into = stream == Stream::out ? Into::null_device : Into::pipe};
+Route hidden(Stream stream, const Surroundings& surroundings) {
+  const bool is_read = stream == Stream::err || surroundings.is_watched;
+  return {.into = is_read ? Into::pipe : Into::null_device};
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ Route choose_route(const OutputConfig& config,
   if (config.redirects.has(local_rank, stream) && surroundings.has_log_dir) {
     return {.into = Into::pipe, .has_file = true};
   }
-  return on_console ? untouched(stream, config.fold, surroundings) : hidden(stream);
+  return on_console ? untouched(stream, config.fold, surroundings) : hidden(stream, surroundings);
 }
 
 }  // namespace rankrun::agent

@@ -30,10 +30,12 @@ struct Route {
 struct Surroundings {
   bool has_log_dir = false;
   bool is_terminal = false;  ///< our own stream of that kind
+  bool is_watched = false;   ///< output is a sign of life
 };
 
 /// Tee wins over redirect. Without a log directory a redirected stream counts as untouched, as with
-/// torchrun, since it has nowhere else to go. stderr is always read, for the failure report.
+/// torchrun, since it has nowhere else to go. stderr is always read, for the failure report;
+/// stdout, too, where it is a sign of life.
 Route choose_route(const OutputConfig& config,
                    int local_rank,
                    Stream stream,

@@ -30,6 +30,7 @@ std::vector<Action> AgentState::handle(const event::ViewFormed& formed) {
   view_ = formed.view.id;
   live_ = local_world_size_;
   ending_.failure.reset();
+  ending_.hang.reset();
   return {action::StartWorkers{formed.view}};
 }
 
@@ -69,6 +70,14 @@ std::vector<Action> AgentState::handle(const event::WorkerEnded& ended) {
   return actions;
 }
 
+std::vector<Action> AgentState::handle(const event::HangFound& found) {
+  if (phase_ != Phase::running) return {};
+  ending_.hang = found.hang;
+  std::vector<Action> actions{action::AnnounceHang{found.hang}};
+  append(actions, stop_workers(SIGTERM));
+  return actions;
+}
+
 std::vector<Action> AgentState::handle(const event::GraceExpired&) {
   return phase_ == Phase::stopping ? end_workers() : std::vector<Action>{};
 }
@@ -78,7 +87,8 @@ std::vector<Action> AgentState::handle(const event::WorkersGone&) {
   ending_workers_ = false;
   if (ending_.stop_signal || ending_.error) return leave();
   phase_ = Phase::reporting;
-  return {action::Report{view_, ending_.failure ? Outcome::failed : Outcome::succeeded}};
+  const bool has_failed = ending_.failure || ending_.hang;
+  return {action::Report{view_, has_failed ? Outcome::failed : Outcome::succeeded}};
 }
 
 std::vector<Action> AgentState::handle(const event::VerdictGiven& given) {

@@ -5,6 +5,7 @@
 
 #include "agent/config.h"
 #include "agent/exit_status.h"
+#include "agent/hang_watch.h"
 #include "rendezvous/view.h"
 #include "store/base/error.h"
 
@@ -39,6 +40,10 @@ struct WorkerEnded {
   int local_rank;
   ExitStatus status;
 };
+/// Workers make no progress.
+struct HangFound {
+  Hang hang;
+};
 /// The shutdown timeout is over.
 struct GraceExpired {};
 /// No process of the attempt is left.
@@ -62,6 +67,7 @@ using Event = std::variant<event::ViewFormed,
                            event::Failed,
                            event::WorkersStuck,
                            event::WorkerEnded,
+                           event::HangFound,
                            event::GraceExpired,
                            event::WorkersGone,
                            event::VerdictGiven,
@@ -91,6 +97,10 @@ struct Report {
 struct AnnounceFailure {
   WorkerFailure failure;
 };
+/// Tells the user that workers hang.
+struct AnnounceHang {
+  Hang hang;
+};
 /// Leaves the rendezvous; answered by Left. A pending join or report is given up.
 struct Leave {};
 
@@ -103,13 +113,15 @@ using Action = std::variant<action::Join,
                             action::EndWorkers,
                             action::Report,
                             action::AnnounceFailure,
+                            action::AnnounceHang,
                             action::Leave>;
 
-/// Why the agent ended; at most one of the three decides, in this order: signal, error, failure.
+/// Why the agent ended; at most one decides, in this order: signal, error, failure or hang.
 struct Ending {
-  std::optional<int> stop_signal;        ///< we were told to stop
-  std::optional<base::Error> error;      ///< trouble of our own
-  std::optional<WorkerFailure> failure;  ///< the first worker that failed in the last attempt
+  std::optional<int> stop_signal;           ///< we were told to stop
+  std::optional<base::Error> error;         ///< trouble of our own
+  std::optional<WorkerFailure> failure;     ///< the first worker that failed in the last attempt
+  std::optional<Hang> hang = std::nullopt;  ///< or else what ended that attempt
 };
 
 enum class Phase { joining, running, stopping, reporting, leaving, ended };
@@ -136,6 +148,7 @@ class AgentState {
   std::vector<Action> handle(const event::Failed& failed);
   std::vector<Action> handle(const event::WorkersStuck& stuck);
   std::vector<Action> handle(const event::WorkerEnded& ended);
+  std::vector<Action> handle(const event::HangFound& found);
   std::vector<Action> handle(const event::GraceExpired&);
   std::vector<Action> handle(const event::WorkersGone&);
   std::vector<Action> handle(const event::VerdictGiven& given);

@@ -2,14 +2,25 @@
 // What a process waits for, as the kernel tells.
 #pragma once
 
-#include "agent/process_table.h"
+#include <sys/types.h>
 
 #include <filesystem>
 #include <string>
 
 namespace rankrun::agent {
 
-/// "sleeping in do_wait", "running": its state, and where in the kernel it waits if we may know.
-std::string describe_wait(const std::filesystem::path& proc, const ProcessEntry& process);
+/// Of a process's files in procfs; empty: not readable.
+struct KernelWait {
+  char state = '?';         ///< as in proc(5)
+  std::string channel;      ///< wchan
+  std::string call_stack;   ///< stack
+  std::string system_call;  ///< syscall
+};
+
+/// `proc` is where procfs is mounted.
+KernelWait read_wait(const std::filesystem::path& proc, pid_t pid);
+
+/// "asleep in do_wait, system call 61".
+std::string describe(const KernelWait& wait);
 
 }  // namespace rankrun::agent

@@ -40,7 +40,8 @@ Result<void> check_file(const std::string& path, Access access) {
                                         : "it may not be run; check its permissions (chmod +x)");
 }
 
-// execvp's search: a name with a slash is a path; an empty PATH element is the current directory.
+}  // namespace
+
 Result<std::string> find_in_path(const std::string& name, const Environment& environment) {
   if (name.find('/') != std::string::npos) {
     auto usable = check_file(name, Access::execute);
@@ -63,6 +64,8 @@ Result<std::string> find_in_path(const std::string& name, const Environment& env
   return failure(
       errc::program_not_found, "'" + name + "' in PATH", "give a path, or add its folder to PATH");
 }
+
+namespace {
 
 Result<std::string> find_interpreter(const Environment& environment) {
   if (const std::string chosen = value_of(environment, "PYTHON_EXEC").value_or("");

@@ -27,6 +27,10 @@ struct WorkerCommand {
 /// errc::program_not_executable.
 base::Result<WorkerCommand> resolve_command(const Program& program, const Environment& environment);
 
+/// execvp's search for a program: a name with a slash is a path; an empty element of PATH is the
+/// current directory.
+base::Result<std::string> find_in_path(const std::string& name, const Environment& environment);
+
 /// Pure: `$local_rank` and `${local_rank}` become the local rank, `$$` becomes `$`, any other `$`
 /// stays as it is.
 std::string substitute_local_rank(std::string_view text, int local_rank);

@@ -23,7 +23,7 @@ void show_one_device(Environment& env, int local_rank) {
 Environment worker_environment(const LaunchConfig& config,
                                const rendezvous::View& view,
                                int local_rank,
-                               const std::string& error_file) {
+                               const WorkerFiles& files) {
   const rendezvous::RankAssignment& ranks = view.ranks;
   Environment env = config.environment;
   const auto set_number = [&env](const char* name, int value) {
@@ -45,7 +45,8 @@ Environment worker_environment(const LaunchConfig& config,
   env.insert_or_assign("TORCHELASTIC_RUN_ID", config.run_id);
   // The one switch that makes every rank a client of our store instead of rank 0 a server.
   env.insert_or_assign("TORCHELASTIC_USE_AGENT_STORE", "True");
-  env.insert_or_assign("TORCHELASTIC_ERROR_FILE", error_file);
+  env.insert_or_assign("TORCHELASTIC_ERROR_FILE", files.error);
+  if (!files.heartbeat.empty()) env.insert_or_assign("RANKRUN_HEARTBEAT_FILE", files.heartbeat);
   if (config.timer_file) env.insert_or_assign("TORCHELASTIC_TIMER_FILE", *config.timer_file);
   env.try_emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
   if (config.threads) set_number("OMP_NUM_THREADS", *config.threads);

@@ -10,13 +10,18 @@
 
 namespace rankrun::agent {
 
+/// What a worker may write; empty: it may not.
+struct WorkerFiles {
+  std::string error;
+  std::string heartbeat;
+};
+
 /// The environment of the worker with this local rank: the agent's own with the worker's variables
-/// on top. `error_file` is empty when there is no log directory. A virtual local rank must be
-/// within the environment's CUDA_VISIBLE_DEVICES.
+/// on top. A virtual local rank must be within the environment's CUDA_VISIBLE_DEVICES.
 Environment worker_environment(const LaunchConfig& config,
                                const rendezvous::View& view,
                                int local_rank,
-                               const std::string& error_file);
+                               const WorkerFiles& files);
 
 /// "NAME=value" lines, in order of name.
 std::vector<std::string> environment_lines(const Environment& environment);

@@ -64,8 +64,9 @@ asio::awaitable<Result<void>> WorkerGroup::end(base::TimePoint deadline) {
 
 asio::awaitable<void> WorkerGroup::watch(int local_rank) {
   const ExitStatus status = co_await worker(local_rank).process->wait_exit();
-  workers_.at(static_cast<std::size_t>(local_rank))
-      .output.drain();  // its last words come before what is said about its end
+  Worker& ended = workers_.at(static_cast<std::size_t>(local_rank));
+  ended.is_live = false;
+  ended.output.drain();  // its last words come before what is said about its end
   on_exit_(local_rank, status);
 }
 

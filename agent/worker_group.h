@@ -49,9 +49,8 @@ class WorkerGroup {
 
   /// Of a worker that was started; readable until the next attempt.
   pid_t pid(int local_rank) const { return worker(local_rank).process->pid(); }
-  std::vector<std::string> last_lines(int local_rank) const {
-    return worker(local_rank).output.last_lines();
-  }
+  bool is_live(int local_rank) const { return worker(local_rank).is_live; }
+  const WorkerOutput& output(int local_rank) const { return worker(local_rank).output; }
   std::optional<OutOfMemory> memory_kill(int local_rank) const {
     return worker(local_rank).process->memory_kill();
   }
@@ -60,6 +59,7 @@ class WorkerGroup {
   struct Worker {
     WorkerOutput output;
     std::unique_ptr<Process> process;
+    bool is_live = true;
   };
 
   const Worker& worker(int local_rank) const {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -31,6 +32,17 @@ void WorkerOutput::drain() {
 void WorkerOutput::finish() {
   if (out_) out_->finish();
   err_->finish();
+}
+
+base::TimePoint WorkerOutput::written_at(base::TimePoint now) const {
+  if (err_->is_held_up() || (out_ && out_->is_held_up())) return now;
+  return out_ ? std::max(out_->read_at(), err_->read_at()) : err_->read_at();
+}
+
+std::string WorkerOutput::last_line() const {
+  const bool out_is_last = out_ && out_->read_at() > err_->read_at();
+  const std::vector<std::string> lines = (out_is_last ? out_ : err_)->last_lines();
+  return lines.empty() ? std::string() : lines.back();
 }
 
 void WorkerOutput::resize(int like) {
@@ -63,7 +75,8 @@ Result<int> AttemptOutput::open_stream(int local_rank,
                                        Stream stream,
                                        std::unique_ptr<LogCapture>& capture) {
   const Surroundings surroundings{.has_log_dir = context_.log_dir.is_open(),
-                                  .is_terminal = is_terminal_};
+                                  .is_terminal = is_terminal_,
+                                  .is_watched = is_watched()};
   const Route route = choose_route(context_.config.output, local_rank, stream, surroundings);
   if (route.into == Route::Into::ours) return -1;
   if (route.into == Route::Into::null_device) return null_device();
@@ -85,7 +98,7 @@ Result<CapturePipe> AttemptOutput::open_pipe(Route::Into into) const {
 
 CaptureTargets AttemptOutput::targets(int local_rank, Stream stream, const Route& route) {
   CaptureTargets targets;
-  targets.has_memory = stream == Stream::err;
+  targets.has_memory = stream == Stream::err || is_watched();
   if (route.has_file) {
     targets.file = LogFile::create(context_.log_dir.log_file(local_rank, stream), context_.log);
   }

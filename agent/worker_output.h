@@ -32,6 +32,13 @@ class WorkerOutput {
   /// The same when all of its group has ended: nothing more comes.
   void finish();
 
+  /// When something was last read of either stream; it is being so as long as we are what keeps the
+  /// worker from writing more.
+  base::TimePoint written_at(base::TimePoint now) const;
+
+  /// The last line of the stream that was written to last; empty where it is not remembered.
+  std::string last_line() const;
+
   /// The last lines of stderr.
   std::vector<std::string> last_lines() const { return err_->last_lines(); }
 
@@ -76,6 +83,7 @@ class AttemptOutput {
   LinePrefix prefix(int local_rank) const;
   std::shared_ptr<LogFile> filtered_file(Stream stream);
   base::Result<int> null_device();
+  bool is_watched() const { return context_.config.hang_timeout > base::Duration::zero(); }
 
   boost::asio::any_io_executor executor_;
   OutputContext context_;

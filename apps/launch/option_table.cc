@@ -130,6 +130,15 @@ constexpr std::array kOptions = {
     Option{"exit-code", 0, choice, ours, kVariable, "worker|torchrun",
            "Exit code of a failure. worker: that of the first failing worker; torchrun: always 1. "
            "Default worker.", ""},
+    Option{"hang-timeout", 0, number, ours, kVariable, "SECONDS",
+           "Take workers that make no progress for so long for hung: show what they do, then stop them "
+           "as after a failure. Default 0: never.", ""},
+    Option{"restart-delay", 0, number, ours, kVariable, "SECONDS",
+           "Wait before a restart; twice as long after each further attempt in a row that is shorter "
+           "than 10 times this, up to 16 times. Default 0.", ""},
+    Option{"max-same-failure", 0, integer, ours, kVariable, "N",
+           "Stop when the same failure ends N attempts in a row, each within 10 s of its start. "
+           "Default 0: never.", ""},
     Option{"fold", 0, toggle, ours, kVariable, "",
            "Show equal lines of many ranks once.", ""},
     Option{"cgroup", 0, choice, ours, kVariable, "auto|required|off",

@@ -40,6 +40,19 @@ Result<std::optional<int>> whole_number(const ParsedArguments& arguments,
   return invalid(arguments, option, std::move(range));
 }
 
+Result<std::optional<base::Duration>> seconds(const ParsedArguments& arguments,
+                                              std::string_view option) {
+  constexpr double kMost = 1e9;  // decades; a clock's nanoseconds end after three centuries
+  const auto given = arguments.value(option);
+  if (!given) return std::optional<base::Duration>();
+  const auto value = parse_python_number(*given);
+  if (!value || !(*value >= 0 && *value <= kMost)) {
+    return invalid(arguments, option, "use seconds from 0");
+  }
+  const std::chrono::duration<double> duration(*value);
+  return std::optional(std::chrono::duration_cast<base::Duration>(duration));
+}
+
 Result<std::string> literal_word(const ParsedArguments& arguments,
                                  std::string_view option,
                                  std::string_view fallback) {

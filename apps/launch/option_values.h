@@ -3,6 +3,7 @@
 #pragma once
 
 #include "apps/launch/argument_rules.h"
+#include "store/base/clock.h"
 #include "store/base/result.h"
 
 #include <limits>
@@ -27,6 +28,10 @@ base::Result<std::optional<int>> whole_number(const ParsedArguments& arguments,
                                               std::string_view option,
                                               int least,
                                               int most = std::numeric_limits<int>::max());
+
+/// Seconds from 0, with fractions; nothing when the option is not given.
+base::Result<std::optional<base::Duration>> seconds(const ParsedArguments& arguments,
+                                                    std::string_view option);
 
 /// The value of an option that takes one of its literal words, or `fallback`.
 base::Result<std::string> literal_word(const ParsedArguments& arguments,

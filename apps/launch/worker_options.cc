@@ -244,6 +244,9 @@ Result<void> apply_ending_options(const ParsedArguments& arguments, LaunchConfig
 
   Fields fields;
   fields.set_given(config.max_restarts, whole_number(arguments, "max-restarts", 0));
+  fields.set_given(config.hang_timeout, seconds(arguments, "hang-timeout"));
+  fields.set_given(config.restart_delay, seconds(arguments, "restart-delay"));
+  fields.set_given(config.max_same_failure, whole_number(arguments, "max-same-failure", 0));
   fields.check(check_monitor_interval(arguments));
   fields.set(config.handled_signals, handled_signals(arguments, signals));
   fields.set_given(config.shutdown_timeout, shutdown_timeout(arguments, config.environment));

@@ -87,7 +87,10 @@ TEST_CASE("every change has an event of our own", "[agent][events]") {
   exit.update({{"outcome", "failed"}, {"signal", "SIGSEGV"}, {"core_dumped", true}});
   check(ended(1, ExitStatus::signaled(SIGSEGV, true)), exit);
   check(change::WorkersStopped{SIGKILL}, {{"event", "stop"}, {"signal", "SIGKILL"}});
-  check(change::RestartDecided{}, {{"event", "restart"}});
+  check(change::HangFound{{{0, 1}, std::chrono::milliseconds(1500)}},
+        {{"event", "hang"}, {"ranks", {2, 3}}, {"seconds", 1.5}});
+  check(change::RestartDecided{std::chrono::milliseconds(500)},
+        {{"event", "restart"}, {"delay_seconds", 0.5}});
   check(change::JobEnded{JobResult::failed, 3, "rank 1 exited with 3"},
         {{"event", "result"},
          {"result", "failed"},

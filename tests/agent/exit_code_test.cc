@@ -46,6 +46,8 @@ std::vector<Row> every_ending() {
       {"stuck after exit 9", {{}, stuck, nine}, 1},
       {"trouble after SIGKILL", {{}, trouble, killed}, 1},
       {"not found after exit 9", {{}, not_found, nine}, 127},
+      {"hang", {{}, {}, {}, Hang{{0}, {}}}, 1},
+      {"SIGINT and hang", {SIGINT, {}, {}, Hang{{0}, {}}}, 130},
       {"SIGTERM", {SIGTERM, {}, {}}, 143},
       {"SIGINT", {SIGINT, {}, {}}, 130},
       {"SIGHUP", {SIGHUP, {}, {}}, 129},

@@ -148,13 +148,33 @@ TEST_CASE("of many failures the first ones are described and the others named", 
   CHECK_THAT(block(report), Contains("[15]:\n") && !Contains(" more:"));
 }
 
-TEST_CASE("without a failed worker there is no block", "[agent][report]") {
-  CHECK(format_failure(JobReport()).empty());
+TEST_CASE("a hang is the root cause, and who failed while being stopped is named beside it",
+          "[agent][report]") {
+  JobReport report = failed_job({ended_worker(0, ExitStatus::signaled(SIGTERM, false), SIGTERM),
+                                 ended_worker(1, ExitStatus::exited(5), SIGTERM)});
+  report.ending.failure.reset();
+  report.ending.hang = Hang{{0}, std::chrono::seconds(300)};
+  const std::string text = format_failure(report);
+  CHECK_THAT(text, Catch::Contains("Failures:\n[1]:\n"));
+  CHECK_THAT(text, Catch::Contains("exitcode  : 5 (pid: 4001), after SIGTERM from rankrun\n"));
+  CHECK_THAT(text, Catch::Contains("stopped by rankrun (SIGTERM): rank 0\n"));
+  CHECK_THAT(text,
+             Catch::Contains("Root Cause (first observed failure):\n[0]:\n  host      : node7\n"
+                             "  hang      : rank 0 hangs: no progress for 300.0 s\n"));
 }
 
-TEST_CASE("ranks are sorted and their runs joined", "[agent][report]") {
-  CHECK(format_ranks({3}) == "rank 3");
-  CHECK(format_ranks({7, 0, 2, 3, 5, 4}) == "ranks 0,2-5,7");
+TEST_CASE("a job that stops before its restarts are used up says why", "[agent][report]") {
+  JobReport report = failed_job({failed_worker(0, 1, {})});
+  CHECK_THAT(format_failure(report), !Catch::Contains("--max-same-failure"));
+  report.restarts = 1;
+  report.same_failures = 2;
+  CHECK_THAT(format_failure(report),
+             Catch::Contains("restarts left: 2\nthe same failure has ended 2 attempts in a row "
+                             "within 10 s each (--max-same-failure)\n"));
+}
+
+TEST_CASE("without a failed worker there is no block", "[agent][report]") {
+  CHECK(format_failure(JobReport()).empty());
 }
 
 }  // namespace

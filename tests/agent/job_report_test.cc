@@ -117,6 +117,18 @@ TEST_CASE("the reason of an end is one line", "[agent][job_report]") {
   CHECK(report.reason() ==
         "rank 1 (local rank 1, pid 4001) on node7 exited with 3: loss is \\x1bNaN");
 
+  report.same_failures = 3;
+  CHECK(
+      report.reason() ==
+      "rank 1 (local rank 1, pid 4001) on node7 exited with 3: loss is \\x1bNaN; the same failure "
+      "has ended 3 attempts in a row within 10 s each (--max-same-failure)");
+
+  report.ending.failure.reset();
+  report.ending.hang = Hang{{0, 1}, std::chrono::milliseconds(2500)};
+  report.first_rank = 4;
+  CHECK(report.result() == JobResult::failed);
+  CHECK(report.reason() == "on node7, ranks 4-5 hang: no progress for 2.5 s");
+
   report.ending.error = base::Error{{}, "port 1: taken", "use another"};
   CHECK(report.result() == JobResult::error);
   CHECK(report.reason() == "port 1: taken; use another");

@@ -33,8 +33,7 @@ SharedMarks marks_of(const std::string& mark) {
 }
 
 std::string command_line(pid_t pid) {
-  const auto text = read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
-  return text.substr(0, text.find('\0'));
+  return read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("").c_str();
 }
 
 // Until the keeper has made itself at home.

@@ -60,6 +60,17 @@ TEST_CASE("a temporary directory is removed, unless it holds error files of a fa
   }
 }
 
+TEST_CASE("heartbeats can be removed, and are no reason to keep a directory", "[agent][log_dir]") {
+  const tests::TempDir dir;
+  auto log_dir = LogDir::create(std::nullopt, dir.path(), "id");
+  REQUIRE(log_dir);
+  REQUIRE(log_dir->open_attempt(2));
+  std::ofstream(log_dir->heartbeat_file(1)) << "alive";
+  log_dir->remove_heartbeats();
+  CHECK(log_dir->close(true) == std::nullopt);
+  CHECK(fs::is_empty(dir.path()));
+}
+
 TEST_CASE("the null device means no directory and no error files", "[agent][log_dir]") {
   auto log_dir = LogDir::create("/dev/null", "/nonexistent", "id");
   REQUIRE(log_dir);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -79,6 +80,25 @@ TEST_CASE("a text that is no process is none", "[agent][process]") {
   }
   CHECK_FALSE(parse_process(") 12 (sh S 1 2 3"));
   CHECK_FALSE(parse_process("x (sh) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711"));
+}
+
+TEST_CASE("a process's line may have any name and needs all of its fields", "[agent][process]") {
+  const std::string line =
+      "42 (a) (b c) S 7 40 41 0 -1 4194304 11 12 13 14 100 20 3 4 20 0 1 0 9876 1 2";
+  const auto entry = parse_process(line);
+  REQUIRE(entry);
+  CHECK(entry->pid == 42);
+  CHECK(entry->name == "a) (b c");
+  CHECK(entry->state == 'S');
+  CHECK(entry->parent == 7);
+  CHECK(entry->group == 40);
+  CHECK(entry->session == 41);
+  CHECK(entry->cpu_ticks == 127);
+  CHECK(entry->started == 9876);
+  for (std::size_t size = 0; size < line.find(" 9876"); ++size) {
+    CHECK_FALSE(parse_process(line.substr(0, size)));
+  }
+  CHECK_FALSE(parse_process("42 (x) S a 40 41"));
 }
 
 }  // namespace

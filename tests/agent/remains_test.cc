@@ -99,17 +99,18 @@ TEST_CASE("a cgroup ends all that is in it, marked or not, frozen or not", "[age
 TEST_CASE("what is left is named with its state, three of them", "[agent][remains]") {
   ProcessEntry process;
   process.name = "train\n";
-  process.state = 'D';
   std::vector<ProcessEntry> left;
   for (int i = 0; i < 5; ++i) {
     process.pid = (1 << 23) + i;
     left.push_back(process);
   }
-  CHECK(describe_left({left.front()}) == "process 8388608 (train\\x0a), in uninterruptible sleep");
+  CHECK(describe_left({left.front()}) == "process 8388608 (train\\x0a) in an unknown state");
   CHECK(describe_left(left) ==
-        "process 8388608 (train\\x0a), in uninterruptible sleep; "
-        "process 8388609 (train\\x0a), in uninterruptible sleep; "
-        "process 8388610 (train\\x0a), in uninterruptible sleep; and 2 more");
+        "process 8388608 (train\\x0a) in an unknown state; "
+        "process 8388609 (train\\x0a) in an unknown state; "
+        "process 8388610 (train\\x0a) in an unknown state; and 2 more");
+  left.front().pid = ::getpid();
+  CHECK_THAT(describe_left({left.front()}), Catch::Contains(") running"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 
 namespace rankrun::agent {
@@ -83,6 +84,7 @@ TEST_CASE("a failed job is told in full", "[agent][report_json]") {
              {"origin", "worker"},
              {"reason", "rank 1 (local rank 1, pid 4001) on node7 exited with 3: ValueError: 3"},
              {"root_cause", 1},
+             {"hang", nullptr},
              {"program", "train.py"},
              {"run_id", "job7"},
              {"host", "node7"},
@@ -115,6 +117,17 @@ TEST_CASE("what comes from rankrun itself says so", "[agent][report_json]") {
   report.ending.stop_signal = SIGINT;
   CHECK(parsed(report)["result"] == "stopped");
   CHECK(parsed(report)["origin"] == "launcher");
+}
+
+TEST_CASE("a hang is told with its ranks, as rankrun's own finding", "[agent][report_json]") {
+  JobReport report = failed_job({failed_worker(1, 3, {})});
+  report.ending.failure.reset();
+  report.ending.hang = Hang{{0, 1}, std::chrono::milliseconds(2500)};
+  report.first_rank = 4;
+  CHECK(parsed(report)["result"] == "failed");
+  CHECK(parsed(report)["origin"] == "launcher");
+  CHECK(parsed(report)["root_cause"].is_null());
+  CHECK(parsed(report)["hang"] == json{{"ranks", {4, 5}}, {"seconds", 2.5}});
 }
 
 TEST_CASE("a worker without an end and a broken error file are told", "[agent][report_json]") {

@@ -41,6 +41,16 @@ TEST_CASE("an untouched stdout is ours, and an untouched stderr is read on its w
   CHECK(choose_route(config, 0, Stream::err, kTerminal) == plain(Into::terminal));
 }
 
+TEST_CASE("where output is a sign of life, stdout is read, too", "[agent][route]") {
+  constexpr Surroundings kWatched{.has_log_dir = true, .is_terminal = true, .is_watched = true};
+  OutputConfig config;
+  CHECK(choose_route(config, 0, Stream::out, kWatched) == plain(Into::pipe));
+  CHECK(choose_route(config, 0, Stream::err, kWatched) == plain(Into::terminal));
+  config.console_ranks = {1};
+  CHECK(choose_route(config, 0, Stream::out, kWatched).into == Into::pipe);
+  CHECK(choose_route(config, 0, Stream::out, kWatched).show == Show::nothing);
+}
+
 TEST_CASE("tee wins over redirect, per rank and stream", "[agent][route]") {
   OutputConfig config;
   config.redirects = every(Streams::both);

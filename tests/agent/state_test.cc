@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <utility>
 
 namespace rankrun::agent {
 namespace {
@@ -31,6 +33,9 @@ struct Named {
   std::string operator()(const action::AnnounceFailure& announce) const {
     return "announce " + std::to_string(announce.failure.local_rank);
   }
+  std::string operator()(const action::AnnounceHang& announce) const {
+    return "announce hang of " + std::to_string(announce.hang.local_ranks.size());
+  }
   std::string operator()(const action::Leave&) const { return "leave"; }
 };
 
@@ -55,6 +60,10 @@ event::WorkerEnded ended(int local_rank, int code) {
 
 event::WorkerEnded killed(int local_rank, int signal) {
   return {local_rank, ExitStatus::signaled(signal, false)};
+}
+
+event::HangFound hang_of(std::vector<int> local_ranks) {
+  return {Hang{std::move(local_ranks), std::chrono::seconds(300)}};
 }
 
 event::Failed trouble() {
@@ -111,6 +120,42 @@ TEST_CASE("the failure of the last worker needs no signal", "[agent][state]") {
   AgentState state = running();
   state.on(ended(0, 0));
   CHECK(line(state.on(ended(1, 3))) == "announce 1, end");
+}
+
+TEST_CASE("a hang stops all workers and counts as a failure of none of them", "[agent][state]") {
+  AgentState state = running();
+  CHECK(line(state.on(hang_of({1}))) == "announce hang of 1, signal 15, arm");
+  CHECK(line(state.on(killed(1, SIGTERM))).empty());
+  CHECK(line(state.on(ended(0, 1))) == "end");
+  CHECK(line(state.on(event::WorkersGone{})) == "report 1 failed");
+  REQUIRE(state.ending().hang);
+  CHECK(state.ending().hang->local_ranks == std::vector<int>{1});
+  CHECK_FALSE(state.ending().failure);
+  SECTION("without a restart it is what ended the job") {
+    CHECK(line(state.on(event::VerdictGiven{Verdict::give_up})) == "leave");
+    CHECK(state.ending().hang);
+  }
+  SECTION("a restart forgets it") {
+    CHECK(line(state.on(event::VerdictGiven{Verdict::restart})) == "join");
+    state.on(formed(2));
+    CHECK_FALSE(state.ending().hang);
+  }
+}
+
+TEST_CASE("a hang that is found late changes nothing", "[agent][state]") {
+  AgentState state = running();
+  state.on(ended(1, 7));
+  CHECK(line(state.on(hang_of({0}))).empty());
+  CHECK_FALSE(state.ending().hang);
+}
+
+TEST_CASE("workers that hang after a notice are stopped", "[agent][state]") {
+  AgentState state = running(OnTerm::notify);
+  state.on(event::StopRequested{SIGTERM});
+  CHECK(line(state.on(hang_of({0, 1}))) == "announce hang of 2, signal 15, arm");
+  state.on(killed(0, SIGTERM));
+  state.on(killed(1, SIGTERM));
+  CHECK(line(state.on(event::WorkersGone{})) == "leave");
 }
 
 TEST_CASE("workers that outlast the shutdown timeout are ended", "[agent][state]") {

@@ -5,29 +5,33 @@
 
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
+
 namespace rankrun::agent {
 namespace {
 
-ProcessEntry process_in(char state) {
-  ProcessEntry process;
-  process.pid = 12;
-  process.state = state;
-  return process;
+TEST_CASE("the kernel's state of a process is told in words, as far as it may be read",
+          "[agent][hang]") {
+  CHECK(describe(KernelWait{'S', "do_wait", "", "61 0xffffffff 0x7ffd"}) ==
+        "asleep in do_wait, system call 61");
+  CHECK(describe(KernelWait{'D', "x", "[<0>] nfs_wait+0x5e/0x90\n[<0>] vfs_read+0x1", ""}) ==
+        "in uninterruptible sleep (a disk, a network file system or a device) in "
+        "nfs_wait+0x5e/0x90");
+  CHECK(describe(KernelWait{'R', "0", "", "running"}) == "running");
+  CHECK(describe(KernelWait{'S', "", "", ""}) == "asleep");
+  CHECK(describe(KernelWait{}) == "in an unknown state");
 }
 
-TEST_CASE("a wait is told by its state and its place in the kernel", "[agent][wait]") {
+TEST_CASE("what a process waits for is read from procfs", "[agent][wait]") {
   const tests::TempDir proc;
-  CHECK(describe_wait(proc.path(), process_in('R')) == "running");
-  CHECK(describe_wait(proc.path(), process_in('S')) == "sleeping");
-  CHECK(describe_wait(proc.path(), process_in('D')) == "in uninterruptible sleep");
-  CHECK(describe_wait(proc.path(), process_in('T')) == "stopped");
-  CHECK(describe_wait(proc.path(), process_in('t')) == "stopped by a debugger");
-  CHECK(describe_wait(proc.path(), process_in('Z')) == "dead");
-  CHECK(describe_wait(proc.path(), process_in('?')) == "in a state that is not known");
-  proc.file("12/wchan", "0");
-  CHECK(describe_wait(proc.path(), process_in('R')) == "running");
-  proc.file("12/wchan", "nfs_wait_bit");
-  CHECK(describe_wait(proc.path(), process_in('D')) == "in uninterruptible sleep in nfs_wait_bit");
+  proc.file("12/stat", "12 (sh) D 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20");
+  proc.file("12/wchan", "nfs_wait");
+  const KernelWait wait = read_wait(proc.path(), 12);
+  CHECK(wait.state == 'D');
+  CHECK(wait.channel == "nfs_wait");
+  CHECK(wait.call_stack.empty());
+  CHECK(read_wait("/proc", ::getpid()).state == 'R');
+  CHECK(read_wait("/proc", 1 << 23).state == '?');
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ rendezvous::View second_node() {
 }
 
 TEST_CASE("a worker gets every variable that torchrun sets", "[agent][env]") {
-  const Environment env = worker_environment(config_for(2), second_node(), 1, "/logs/error.json");
+  const Environment env =
+      worker_environment(config_for(2), second_node(), 1, {"/logs/error.json", ""});
   CHECK(env == Environment{{"GROUP_RANK", "1"},
                            {"GROUP_WORLD_SIZE", "2"},
                            {"HOME", "/home/x"},
@@ -52,24 +53,29 @@ TEST_CASE("a worker gets every variable that torchrun sets", "[agent][env]") {
 TEST_CASE("a worker is told where to set timers", "[agent][env]") {
   LaunchConfig config = config_for(1);
   config.environment["TORCHELASTIC_TIMER_FILE"] = "/of/another/job";
-  CHECK(worker_environment(config, second_node(), 0, "").at("TORCHELASTIC_TIMER_FILE") ==
+  CHECK(worker_environment(config, second_node(), 0, {"", ""}).at("TORCHELASTIC_TIMER_FILE") ==
         "/of/another/job");
   config.timer_file = "/tmp/timers";
-  CHECK(worker_environment(config, second_node(), 0, "").at("TORCHELASTIC_TIMER_FILE") ==
+  CHECK(worker_environment(config, second_node(), 0, {"", ""}).at("TORCHELASTIC_TIMER_FILE") ==
         "/tmp/timers");
+}
+
+TEST_CASE("a heartbeat file is named where there is one", "[agent][env]") {
+  const Environment env = worker_environment(config_for(1), second_node(), 0, {"", "/logs/beat"});
+  CHECK(env.at("RANKRUN_HEARTBEAT_FILE") == "/logs/beat");
 }
 
 TEST_CASE("what the user set for OpenMP and NCCL is kept", "[agent][env]") {
   LaunchConfig config = config_for(2);
   config.environment["OMP_NUM_THREADS"] = "8";
   config.environment["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0";
-  const Environment env = worker_environment(config, second_node(), 0, "");
+  const Environment env = worker_environment(config, second_node(), 0, {});
   CHECK(env.at("OMP_NUM_THREADS") == "8");
   CHECK(env.at("TORCH_NCCL_ASYNC_ERROR_HANDLING") == "0");
 }
 
 TEST_CASE("a single worker keeps all threads", "[agent][env]") {
-  const Environment env = worker_environment(config_for(1), second_node(), 0, "");
+  const Environment env = worker_environment(config_for(1), second_node(), 0, {});
   CHECK_FALSE(env.contains("OMP_NUM_THREADS"));
 }
 
@@ -77,18 +83,18 @@ TEST_CASE("the threads that the user asks for win over the environment", "[agent
   LaunchConfig config = config_for(2);
   config.environment["OMP_NUM_THREADS"] = "8";
   config.threads = 3;
-  CHECK(worker_environment(config, second_node(), 0, "").at("OMP_NUM_THREADS") == "3");
+  CHECK(worker_environment(config, second_node(), 0, {}).at("OMP_NUM_THREADS") == "3");
 }
 
 TEST_CASE("with virtual local ranks every worker is the first of its one device", "[agent][env]") {
   LaunchConfig config = config_for(2);
   config.virtual_local_rank = true;
-  const Environment without_list = worker_environment(config, second_node(), 1, "");
+  const Environment without_list = worker_environment(config, second_node(), 1, {});
   CHECK(without_list.at("LOCAL_RANK") == "0");
   CHECK(without_list.at("CUDA_VISIBLE_DEVICES") == "1");
   CHECK(without_list.at("RANK") == "5");
   config.environment["CUDA_VISIBLE_DEVICES"] = "7, 3";
-  CHECK(worker_environment(config, second_node(), 1, "").at("CUDA_VISIBLE_DEVICES") == "3");
+  CHECK(worker_environment(config, second_node(), 1, {}).at("CUDA_VISIBLE_DEVICES") == "3");
 }
 
 TEST_CASE("an environment becomes lines in order of name", "[agent][env]") {

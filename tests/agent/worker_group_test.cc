@@ -88,8 +88,8 @@ TEST_CASE("every worker's end is told once, with its last stderr lines", "[agent
   CHECK(ended);
   std::sort(ends.begin(), ends.end());
   CHECK(ends == std::vector<std::string>{"0:3", "1:0"});
-  CHECK(group.last_lines(0) == std::vector<std::string>{"zero"});
-  CHECK(group.last_lines(1) == std::vector<std::string>{"one", "two"});
+  CHECK(group.output(0).last_lines() == std::vector<std::string>{"zero"});
+  CHECK(group.output(1).last_lines() == std::vector<std::string>{"one", "two"});
 }
 
 TEST_CASE("ending a group kills every worker", "[agent][workers]") {

@@ -90,6 +90,28 @@ TEST_CASE("tee'd and redirected streams have files, and stderr is remembered", "
   CHECK(output->last_lines() == std::vector<std::string>{"not shown"});
 }
 
+TEST_CASE("where hangs are looked for, the last line of both streams is known with its time",
+          "[agent][output]") {
+  Setup setup;
+  setup.config.hang_timeout = std::chrono::seconds(1);
+  auto attempt = setup.attempt();
+  ProcessSpec spec;
+  auto output = attempt.open(0, spec);
+  REQUIRE(output);
+  const base::TimePoint now = base::Clock::now();
+  CHECK(output->written_at(now) == base::TimePoint());
+  CHECK(output->last_line().empty());
+  write_text(spec.stderr_fd, "first\n");
+  output->drain();
+  CHECK(output->written_at(now) >= now);
+  CHECK(output->last_line() == "first");
+  write_text(spec.stdout_fd, "second\nthird");
+  output->drain();
+  CHECK(output->last_line() == "third");
+  output->finish();
+  CHECK(setup.out.read_available() == "second\nthird");
+}
+
 TEST_CASE("a rank that may not reach the console writes to nowhere", "[agent][output]") {
   Setup setup;
   setup.config.output.console_ranks = {1};

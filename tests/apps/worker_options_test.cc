@@ -98,6 +98,26 @@ TEST_CASE("threads are given or the cores divided by the workers", "[launch][wor
   }
 }
 
+TEST_CASE("times of hangs and restarts are seconds with fractions", "[launch][workers]") {
+  using std::chrono::milliseconds;
+  CHECK(config({}).hang_timeout == milliseconds(0));
+  CHECK(config({"--hang-timeout=0.3"}).hang_timeout == milliseconds(300));
+  CHECK(config({}, {{"PET_HANG_TIMEOUT", "600"}}).hang_timeout == milliseconds(600000));
+  CHECK(config({}).restart_delay == milliseconds(0));
+  CHECK(config({"--restart-delay", "1.5"}).restart_delay == milliseconds(1500));
+  for (const auto* value : {"-1", "nan", "inf", "1e10"}) {
+    CHECK(refused({std::string("--hang-timeout=") + value}) ==
+          std::string("--hang-timeout=") + value + ": invalid value; use seconds from 0");
+    CHECK_THAT(refused({std::string("--restart-delay=") + value}), Catch::EndsWith("from 0"));
+  }
+}
+
+TEST_CASE("the same failure may end as many attempts as is said", "[launch][workers]") {
+  CHECK(config({}).max_same_failure == 0);
+  CHECK(config({"--max-same-failure=3"}).max_same_failure == 3);
+  CHECK_THAT(refused({"--max-same-failure=-1"}), Catch::EndsWith("number from 0"));
+}
+
 TEST_CASE("stdin goes to a worker that exists", "[launch][workers]") {
   CHECK(config({}).stdin_rank == std::nullopt);
   CHECK(config({"--stdin-rank=1", "--nproc-per-node=2"}).stdin_rank == 1);

@@ -2,6 +2,7 @@
 // --max-restarts: the whole group again, never two attempts at once.
 #include "tests/support/rankrun_case.h"
 
+#include <chrono>
 #include <csignal>
 
 namespace rankrun::tests {
@@ -80,6 +81,49 @@ exec sleep 1000)");
              ExitsWith(0));
   CHECK(rankrun.read("attempts.0") == "0\n1\n");
   CHECK_FALSE(rankrun.exists("overlap"));
+}
+
+TEST_CASE("restarts wait for their delay, twice as long after each short attempt",
+          "[e2e][restart]") {
+  RankrunCase rankrun;
+  rankrun.write_worker("exit 5");
+  const RunResult result =
+      rankrun.run({"--max-restarts=3", "--restart-delay=0.1", "--no-python", "./worker"});
+  CHECK_THAT(result, ExitsWith(5));
+  CHECK(result.wall >= std::chrono::milliseconds(700));
+  CHECK_THAT(result.err,
+             Contains("restart in 0.1 s\n") && Contains("restart in 0.2 s\n") &&
+                 Contains("restart in 0.4 s\n"));
+}
+
+TEST_CASE("a stop signal ends the wait for a restart at once", "[e2e][restart]") {
+  RankrunCase rankrun;
+  rankrun.write_worker("exit 5");
+  rankrun.start({"--max-restarts=3", "--restart-delay=1000", "--no-python", "./worker"});
+  rankrun.wait_for_error_text("restart in 1000.0 s");
+  rankrun.signal(SIGTERM);
+  CHECK_THAT(rankrun.wait(), ExitsWith(128 + SIGTERM));
+}
+
+TEST_CASE("the same failure over and over stops the job early", "[e2e][restart]") {
+  RankrunCase rankrun;
+  rankrun.write_worker("exit 5");
+  const RunResult result = rankrun.run(
+      {"--max-restarts=9", "--max-same-failure=3", "--report=report", "--no-python", "./worker"});
+  CHECK_THAT(result, ExitsWith(5));
+  CHECK(rankrun.worker_ports().size() == 3);
+  CHECK_THAT(result.err, Contains("restarts left: 7\n") && Contains("(--max-same-failure)"));
+  CHECK_THAT(rankrun.read("report"), Contains("ended 3 attempts in a row"));
+}
+
+TEST_CASE("different failures use all restarts", "[e2e][restart]") {
+  RankrunCase rankrun;
+  rankrun.write_worker("exit $((5 + TORCHELASTIC_RESTART_COUNT % 2))");
+  const RunResult result =
+      rankrun.run({"--max-restarts=4", "--max-same-failure=2", "--no-python", "./worker"});
+  CHECK_THAT(result, ExitsWith(5));
+  CHECK(rankrun.worker_ports().size() == 5);
+  CHECK_THAT(result.err, !Contains("--max-same-failure"));
 }
 
 }  // namespace rankrun::tests
