@@ -120,7 +120,8 @@ class HealthServer::Impl {
 };
 
 Result<void> HealthServer::Impl::open(const tcp::endpoint& endpoint, base::IpVersions versions) {
-  auto listener = base::listen_on(endpoint, versions);
+  auto listener =
+      base::listen_on(endpoint.data(), static_cast<socklen_t>(endpoint.size()), versions);
   if (!listener) return base::failure(std::move(listener.error()));
   acceptor_.assign(endpoint.protocol(), listener->release());
   const tcp::endpoint bound = acceptor_.local_endpoint();

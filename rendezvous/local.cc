@@ -107,12 +107,13 @@ void LocalRendezvous::close_store() {
   const store::ServerReport report = server_->stop();
   server_.reset();
   log_->debug(
-      "view {}: store closed: clients modern={} legacy={} silent={} refused={} joined={} "
+      "view {}: store closed: clients modern={} legacy={} of-2.1={} silent={} refused={} joined={} "
       "requests={} "
       "keys first={} last={}",
       views_,
       report.modern_clients,
       report.legacy_clients,
+      report.proved_2_1,
       report.silent,
       report.refused,
       report.joined,

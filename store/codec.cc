@@ -34,6 +34,8 @@ constexpr std::array kModernCodes = {Operation::validate,
                                      Operation::queue_len,
                                      Operation::list_keys,
                                      Operation::barrier};
+// That of PyTorch 2.1. 1.13 and 2.0 know no code above 08, which is their DELETE_KEY: see
+// undecided(). Their 07, WATCH_KEY, is one that no Python build of theirs can send.
 constexpr std::array kLegacyCodes = {Operation::set,
                                      Operation::compare_set,
                                      Operation::get,
@@ -41,8 +43,21 @@ constexpr std::array kLegacyCodes = {Operation::set,
                                      Operation::check,
                                      Operation::wait,
                                      Operation::num_keys,
-                                     Operation::watch_key,
-                                     Operation::delete_key};
+                                     Operation::delete_key,
+                                     Operation::append,
+                                     Operation::multi_get,
+                                     Operation::multi_set,
+                                     Operation::cancel_wait};
+constexpr std::uint8_t kFirstCodeOf21 = 9;
+
+// Buffers up to this size are kept for the next request of their connection.
+constexpr std::size_t kBytesKept = 1024;
+
+template <typename Buffer>
+void clear(Buffer& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > kBytesKept / sizeof(typename Buffer::value_type)) buffer = Buffer();
+}
 
 std::optional<Operation> operation_of(Dialect dialect, std::uint8_t code) {
   const std::span<const Operation> codes =
@@ -53,69 +68,94 @@ std::optional<Operation> operation_of(Dialect dialect, std::uint8_t code) {
 
 }  // namespace
 
-struct Decoder::Layout {
-  std::array<Field, 4> fields{};  // those after the last are Field::none
-};
-
-Decoder::Layout Decoder::layout_of(Operation operation) {
+const Decoder::Field* Decoder::fields_of(Operation operation) {
   using enum Field;
+  using Fields = std::array<Field, 4>;
+  static constexpr Fields kNothing = {none};
+  static constexpr Fields kKey = {key, none};
+  static constexpr Fields kKeyAndValue = {key, value, none};
+  static constexpr Fields kComparison = {key, expected, value, none};
+  static constexpr Fields kKeyAndNumber = {key, number, none};
+  static constexpr Fields kKeys = {keys, none};
+  static constexpr Fields kPairs = {pairs, none};
+  static constexpr Fields kNonce = {nonce, none};
   switch (operation) {
     case Operation::validate:
     case Operation::num_keys:
     case Operation::cancel_wait:
     case Operation::list_keys:
-      return {};
+      return kNothing.data();
     case Operation::get:
-    case Operation::watch_key:
     case Operation::delete_key:
     case Operation::queue_pop:
     case Operation::queue_len:
-      return {{key}};
+      return kKey.data();
     case Operation::set:
     case Operation::append:
     case Operation::queue_push:
-      return {{key, value}};
+      return kKeyAndValue.data();
     case Operation::compare_set:
-      return {{key, expected, value}};
+      return kComparison.data();
     case Operation::add:
     case Operation::barrier:
-      return {{key, number}};
+      return kKeyAndNumber.data();
     case Operation::check:
     case Operation::wait:
     case Operation::multi_get:
-      return {{keys}};
+      return kKeys.data();
     case Operation::multi_set:
-      return {{pairs}};
+      return kPairs.data();
     case Operation::ping:
-      return {{nonce}};
+      return kNonce.data();
   }
-  return {};
+  return kNothing.data();
 }
 
-tl::expected<std::optional<Command>, errc> Decoder::next(std::span<const std::byte>& input) {
+tl::expected<Command*, errc> Decoder::next(std::span<const std::byte>& input) {
+  if (is_complete_) reset();
   while (!input.empty()) {
     const Step step = advance(input);
     if (!step) return tl::unexpected(step.error());
-    if (*step) return take_command();
+    if (*step) return complete();
   }
-  return std::nullopt;
+  return nullptr;
 }
 
-Command Decoder::take_command() {
-  Command complete = std::exchange(command_, Command());
+bool Decoder::undecided() const {
+  return dialect_ == Dialect::legacy && !proved_2_1_ && state_ == State::number &&
+         number_bytes_ == 0 && command_.operation == Operation::append && *field_ == Field::value;
+}
+
+Command* Decoder::decide() {
+  RANKRUN_ASSERT(undecided());
+  command_.operation = Operation::delete_key;
+  return complete();
+}
+
+/// Forgets the command that was handed out.
+void Decoder::reset() {
+  is_complete_ = false;
+  for (std::string* text :
+       {&command_.key, &command_.expected, &command_.value, &command_.keys.bytes}) {
+    clear(*text);
+  }
+  clear(command_.keys.ends);
   // The SETs that follow a MULTI_SET have no code of their own.
-  if (complete.operation == Operation::multi_set) {
-    pairs_left_ = static_cast<std::size_t>(complete.number);
+  if (pairs_left_ > 0) begin(Operation::set);
+}
+
+Command* Decoder::complete() {
+  is_complete_ = true;
+  if (command_.operation == Operation::multi_set) {
+    pairs_left_ = static_cast<std::size_t>(command_.number);
   } else if (pairs_left_ > 0) {
     --pairs_left_;
   }
-  if (pairs_left_ > 0) {
-    begin(Operation::set);
-  } else {
+  if (pairs_left_ == 0) {
     state_ = State::code;
     ++requests_;
   }
-  return complete;
+  return &command_;
 }
 
 Decoder::Step Decoder::advance(std::span<const std::byte>& input) {
@@ -167,15 +207,11 @@ std::size_t Decoder::number_width() const {
     case State::magic:
       return 4;
     case State::number:
-      return field() == Field::nonce ? 4 : 8;
+      return *field_ == Field::nonce ? 4 : 8;
     case State::blob:
       break;
   }
   return 0;
-}
-
-Decoder::Field Decoder::field() const {
-  return layout_of(command_.operation).fields.at(field_);
 }
 
 Decoder::Step Decoder::on_first_byte(std::uint8_t code) {
@@ -210,22 +246,23 @@ Decoder::Step Decoder::on_code(std::uint8_t code) {
   const auto operation = operation_of(*dialect_, code);
   if (!operation) return tl::unexpected(errc::unknown_code);
   if (*operation == Operation::validate) return tl::unexpected(errc::repeated_handshake);
-  if (*operation == Operation::watch_key) return tl::unexpected(errc::watch_refused);
+  if (*dialect_ == Dialect::legacy && code >= kFirstCodeOf21) proved_2_1_ = true;
   begin(*operation);
-  return field() == Field::none;
+  return *field_ == Field::none;
 }
 
 Decoder::Step Decoder::on_number(std::uint64_t number) {
-  switch (field()) {
+  switch (*field_) {
     case Field::key:
       if (number > kMaxKeyBytes) return tl::unexpected(errc::key_too_long);
       return begin_blob(command_.key, number);
     case Field::expected:
-      if (number > kMaxValueBytes) return tl::unexpected(errc::value_too_long);
-      return begin_blob(command_.expected, number);
+      return on_value(command_.expected, number);
     case Field::value:
-      if (number > kMaxValueBytes) return tl::unexpected(errc::value_too_long);
-      return begin_blob(command_.value, number);
+      if (*dialect_ == Dialect::legacy && command_.operation == Operation::append) {
+        proved_2_1_ = true;
+      }
+      return on_value(command_.value, number);
     case Field::number:
     case Field::nonce:
       command_.number = static_cast<std::int64_t>(number);
@@ -240,30 +277,35 @@ Decoder::Step Decoder::on_number(std::uint64_t number) {
   return false;
 }
 
+Decoder::Step Decoder::on_value(std::string& value, std::uint64_t length) {
+  if (length > kMaxValueBytes) return tl::unexpected(errc::value_too_long);
+  return begin_blob(value, length);
+}
+
 Decoder::Step Decoder::on_count(std::uint64_t count) {
   // A negative count is a huge one here.
   if (count > kMaxKeys) return tl::unexpected(errc::too_many_keys);
-  if (field() == Field::pairs) {
+  if (*field_ == Field::pairs) {
     command_.number = static_cast<std::int64_t>(count);
     return end_field();
   }
   if (count == 0) return end_field();
   in_list_ = true;
   keys_left_ = count;
-  list_bytes_ = 0;
   return false;
 }
 
 Decoder::Step Decoder::on_list_key(std::uint64_t length) {
   if (length > kMaxKeyBytes) return tl::unexpected(errc::key_too_long);
-  list_bytes_ += length;
-  if (list_bytes_ > kMaxKeyListBytes) return tl::unexpected(errc::key_list_too_long);
-  return begin_blob(command_.keys.emplace_back(), length);
+  std::string& bytes = command_.keys.bytes;
+  if (bytes.size() + length > kMaxKeyListBytes) return tl::unexpected(errc::key_list_too_long);
+  return begin_blob(bytes, length);
 }
 
 void Decoder::begin(Operation operation) {
   command_.operation = operation;
-  field_ = 0;
+  command_.number = 0;
+  field_ = fields_of(operation);
   state_ = State::number;
 }
 
@@ -278,14 +320,17 @@ Decoder::Step Decoder::begin_blob(std::string& target, std::uint64_t length) {
 Decoder::Step Decoder::end_blob() {
   blob_ = nullptr;
   state_ = State::number;
-  if (in_list_ && --keys_left_ > 0) return false;
-  in_list_ = false;
+  if (in_list_) {
+    command_.keys.end_key();
+    if (--keys_left_ > 0) return false;
+    in_list_ = false;
+  }
   return end_field();
 }
 
 Decoder::Step Decoder::end_field() {
   ++field_;
-  return field() == Field::none;
+  return *field_ == Field::none;
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -28,7 +29,6 @@ enum class Operation : std::uint8_t {
   check,
   wait,
   num_keys,
-  watch_key,
   delete_key,
   append,
   multi_get,
@@ -42,15 +42,32 @@ enum class Operation : std::uint8_t {
   barrier,
 };
 
+/// The keys of one request, end to end: they cost no allocation each, and none at all once the
+/// buffers have grown.
+struct Keys {
+  std::string bytes;
+  std::vector<std::uint32_t> ends;  // where each key ends in `bytes`
+
+  std::size_t size() const { return ends.size(); }
+  std::string_view operator[](std::size_t index) const {
+    const std::size_t begin = index == 0 ? 0 : ends[index - 1];
+    return std::string_view(bytes).substr(begin, ends[index] - begin);
+  }
+  /// The bytes that were added to `bytes` are a key.
+  void end_key() { ends.push_back(static_cast<std::uint32_t>(bytes.size())); }
+
+  bool operator==(const Keys&) const = default;
+};
+
 /// One request; an operation uses the members that it needs. A MULTI_SET arrives as one multi_set
 /// (`number` pairs follow) and then that many `set`, so that no more than one pair is ever held.
 struct Command {
   Operation operation = Operation::validate;
   std::string key;
-  std::string expected;           // compare_set
-  std::string value;              // what to store
-  std::int64_t number = 0;        // add: delta, barrier: n, ping: nonce, multi_set: pairs
-  std::vector<std::string> keys;  // check, wait, multi_get
+  std::string expected;     // compare_set
+  std::string value;        // what to store
+  std::int64_t number = 0;  // add: delta, barrier: n, ping: nonce, multi_set: pairs
+  Keys keys;                // check, wait, multi_get
 
   bool operator==(const Command&) const = default;
 };

@@ -16,13 +16,11 @@ class StoreCategory final : public std::error_category {
       case errc::unknown_protocol:
         return "not a store client";
       case errc::legacy_refused:
-        return "clients of PyTorch 1.13 and 2.0 are not served here";
+        return "clients of PyTorch 1.13 to 2.1 are not served here";
       case errc::unknown_code:
         return "unknown request code";
       case errc::repeated_handshake:
         return "second handshake on one connection";
-      case errc::watch_refused:
-        return "watching keys is not served";
       case errc::key_too_long:
         return "key is too long";
       case errc::value_too_long:
@@ -37,6 +35,10 @@ class StoreCategory final : public std::error_category {
         return "not an IPv4 or IPv6 address";
       case errc::too_many_connections:
         return "too many connections";
+      case errc::made_room:
+        return "said nothing and made room for another connection";
+      case errc::silent_too_long:
+        return "said nothing for too long";
       case errc::peer_not_reading:
         return "the client does not read its replies";
     }

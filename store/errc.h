@@ -9,10 +9,9 @@ namespace rankrun::store {
 enum class errc {
   bad_magic = 1,       ///< the opening 00 is followed by neither the magic nor a legacy key length
   unknown_protocol,    ///< the first byte of a connection begins no dialect
-  legacy_refused,      ///< a client of PyTorch 1.13 or 2.0 where only newer ones are served
+  legacy_refused,      ///< a client of PyTorch 1.13 to 2.1 where only newer ones are served
   unknown_code,        ///< a code that the dialect does not have
   repeated_handshake,  ///< VALIDATE again on the same connection
-  watch_refused,       ///< WATCH_KEY, which is not served
   key_too_long,        ///< more than kMaxKeyBytes announced
   value_too_long,      ///< more than kMaxValueBytes announced
   too_many_keys,       ///< more than kMaxKeys, or a negative number, announced
@@ -20,6 +19,8 @@ enum class errc {
   not_a_number,        ///< ADD or BARRIER on a value that is no decimal number of 64 bits
   not_an_address,      ///< the text to bind to is not an IPv4 or IPv6 literal
   too_many_connections,  ///< one more than ServerOptions::max_connections
+  made_room,             ///< had said nothing yet when the table was full and another came
+  silent_too_long,       ///< said nothing within ServerOptions::silence_limit
   peer_not_reading,      ///< replies were not taken within ServerOptions::write_limit
 };
 

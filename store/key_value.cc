@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/key_value.h"
 
-#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace rankrun::store {
 namespace {
+
+/// Up to this size values are copied.
+constexpr std::size_t kCopiedUpTo = 4096;
 
 constexpr Flag kReady{0};
 constexpr Flag kNotReady{1};
@@ -15,6 +18,11 @@ constexpr Flag kCancelled{1};
 
 Outcome answer(Reply reply) {
   return {std::move(reply), {}};
+}
+
+/// A small value is copied, so that its connection keeps the buffer; a large one is moved.
+std::string take(std::string& value) {
+  return value.size() <= kCopiedUpTo ? value : std::move(value);
 }
 
 /// Overflow wraps, as it does in practice upstream.
@@ -38,23 +46,20 @@ tl::expected<std::int64_t, errc> parse_number(std::string_view text) {
   return number;
 }
 
-tl::expected<Outcome, errc> KeyValue::apply(ConnectionId from, Command command) {
+tl::expected<Outcome, errc> KeyValue::apply(ConnectionId from, Command& command) {
   // A wait ends with the next request, so that its late 00 cannot be taken for the reply to that.
   drop(from);
   switch (command.operation) {
     case Operation::set:
-      return set(std::move(command));
+      return set(command);
     case Operation::compare_set:
-      return compare_set(std::move(command));
+      return compare_set(command);
     case Operation::get:
       return answer(find(command.key));
     case Operation::add:
       return add(command);
-    case Operation::check: {
-      const auto is_present = [this](const std::string& key) { return present(key); };
-      return answer(std::all_of(command.keys.begin(), command.keys.end(), is_present) ? kReady
-                                                                                      : kNotReady);
-    }
+    case Operation::check:
+      return check(command);
     case Operation::wait:
       return wait(from, command);
     case Operation::num_keys:
@@ -70,7 +75,7 @@ tl::expected<Outcome, errc> KeyValue::apply(ConnectionId from, Command command) 
     case Operation::ping:
       return answer(Nonce{static_cast<std::uint32_t>(command.number)});
     case Operation::queue_push:
-      return push(std::move(command));
+      return push(command);
     case Operation::queue_pop:
       return pop(command);
     case Operation::queue_len:
@@ -80,8 +85,7 @@ tl::expected<Outcome, errc> KeyValue::apply(ConnectionId from, Command command) 
     case Operation::barrier:
       return barrier(from, command);
     case Operation::multi_set:  // its pairs come as SETs
-    case Operation::validate:   // the decoder keeps these two to itself
-    case Operation::watch_key:
+    case Operation::validate:   // the decoder keeps it to itself
       break;
   }
   return Outcome();
@@ -90,34 +94,34 @@ tl::expected<Outcome, errc> KeyValue::apply(ConnectionId from, Command command) 
 void KeyValue::drop(ConnectionId connection) {
   const auto wait = waits_of_.find(connection);
   if (wait == waits_of_.end()) return;
-  for (const auto& [ticket, key] : wait->second) {
-    const auto waiters = waiting_on_.find(*key);
-    waiters->second.erase(ticket);
-    if (waiters->second.empty()) waiting_on_.erase(waiters);
+  for (const auto& [key, registration] : wait->second.places) {
+    if (key == nullptr) continue;
+    key->second.erase(registration);
+    if (key->second.empty()) waiting_on_.erase(waiting_on_.find(key->first));
   }
   waits_of_.erase(wait);
 }
 
-Value KeyValue::find(const std::string& key) const {
+Value KeyValue::find(std::string_view key) const {
   const auto entry = values_.find(key);
   return entry == values_.end() ? nullptr : entry->second;
 }
 
-Outcome KeyValue::set(Command command) {
+Outcome KeyValue::set(Command& command) {
   Outcome outcome;
-  store(command.key, std::move(command.value));
+  store(command.key, command.value);
   wake_all(command.key, outcome.released);
   return outcome;
 }
 
-Outcome KeyValue::compare_set(Command command) {
+Outcome KeyValue::compare_set(Command& command) {
   Value current = find(command.key);
   const bool matches = current ? *current == command.expected : command.expected.empty();
   if (!matches && current) return answer(std::move(current));
   // Misleading to the caller, but what upstream answers when the key is missing.
   if (!matches) return answer(std::make_shared<const std::string>(std::move(command.expected)));
   current.reset();  // so that the value can be replaced in place
-  store(command.key, std::move(command.value));
+  store(command.key, command.value);
   Outcome outcome = answer(find(command.key));
   wake_all(command.key, outcome.released);
   return outcome;
@@ -131,11 +135,18 @@ KeyValue::Result KeyValue::add(const Command& command) {
   return outcome;
 }
 
+Outcome KeyValue::check(const Command& command) const {
+  for (std::size_t i = 0; i < command.keys.size(); ++i) {
+    if (!present(command.keys[i])) return answer(kNotReady);
+  }
+  return answer(kReady);
+}
+
 Outcome KeyValue::wait(ConnectionId from, const Command& command) {
   bool ready = true;
-  for (const std::string& key : command.keys) {
-    if (present(key)) continue;
-    enlist(from, key);
+  for (std::size_t i = 0; i < command.keys.size(); ++i) {
+    if (present(command.keys[i])) continue;
+    enlist(from, command.keys[i]);
     ready = false;
   }
   return ready ? answer(kReady) : Outcome();
@@ -146,11 +157,11 @@ Outcome KeyValue::remove(const Command& command) {
   return answer(Number{removed > 0 ? 1 : 0});
 }
 
-Outcome KeyValue::append(const Command& command) {
-  Slot& slot = values_[command.key];
-  if (!slot) {
-    slot = std::make_shared<std::string>(command.value);
-  } else if (slot.use_count() == 1) {
+Outcome KeyValue::append(Command& command) {
+  const auto entry = values_.find(command.key);
+  if (entry == values_.end()) {
+    store(command.key, command.value);
+  } else if (Slot& slot = entry->second; slot.use_count() == 1) {
     slot->append(command.value);
   } else {
     slot = std::make_shared<std::string>(*slot + command.value);
@@ -163,15 +174,15 @@ Outcome KeyValue::append(const Command& command) {
 Outcome KeyValue::get_all(const Command& command) const {
   std::vector<Value> values;
   values.reserve(command.keys.size());
-  for (const std::string& key : command.keys) {
-    values.push_back(find(key));
+  for (std::size_t i = 0; i < command.keys.size(); ++i) {
+    values.push_back(find(command.keys[i]));
   }
   return answer(std::move(values));
 }
 
-Outcome KeyValue::push(Command command) {
+Outcome KeyValue::push(Command& command) {
   Outcome outcome;
-  queues_[command.key].push_back(std::make_shared<const std::string>(std::move(command.value)));
+  queues_[command.key].push_back(std::make_shared<const std::string>(take(command.value)));
   wake_longest(command.key, outcome.released);
   return outcome;
 }
@@ -214,60 +225,68 @@ KeyValue::Result KeyValue::barrier(ConnectionId from, const Command& command) {
   return outcome;
 }
 
-bool KeyValue::present(const std::string& key) const {
-  return values_.contains(key) || queues_.contains(key);
+bool KeyValue::present(std::string_view key) const {
+  return values_.find(key) != values_.end() || queues_.find(key) != queues_.end();
 }
 
-void KeyValue::store(const std::string& key, std::string value) {
-  Slot& slot = values_[key];
-  if (slot && slot.use_count() == 1) {
-    *slot = std::move(value);
+void KeyValue::store(std::string_view key, std::string& value) {
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) {
+    values_.emplace(key, std::make_shared<std::string>(take(value)));
+  } else if (Slot& slot = entry->second; slot.use_count() > 1) {
+    slot = std::make_shared<std::string>(take(value));
+  } else if (value.size() <= kCopiedUpTo && slot->capacity() <= kCopiedUpTo) {
+    slot->assign(value);
   } else {
-    slot = std::make_shared<std::string>(std::move(value));
+    *slot = std::move(value);
   }
 }
 
-tl::expected<std::int64_t, errc> KeyValue::increase(const std::string& key, std::int64_t delta) {
+tl::expected<std::int64_t, errc> KeyValue::increase(std::string_view key, std::int64_t delta) {
   tl::expected<std::int64_t, errc> number = 0;
   const auto entry = values_.find(key);
   if (entry != values_.end()) number = parse_number(*entry->second);
   if (!number) return number;
   const std::int64_t sum = wrapping_sum(*number, delta);
-  store(key, std::to_string(sum));
+  std::string text = std::to_string(sum);
+  store(key, text);
   return sum;
 }
 
-void KeyValue::enlist(ConnectionId connection, const std::string& key) {
-  const Ticket ticket = ++last_ticket_;
-  const auto waiters = waiting_on_.try_emplace(key).first;
-  waiters->second.emplace(ticket, connection);
-  waits_of_[connection].emplace(ticket, &waiters->first);
+void KeyValue::enlist(ConnectionId connection, std::string_view key) {
+  auto entry = waiting_on_.find(key);
+  if (entry == waiting_on_.end()) entry = waiting_on_.try_emplace(std::string(key)).first;
+  Wait& wait = waits_of_[connection];
+  Waiters& waiters = entry->second;
+  waiters.push_back({connection, wait.places.size()});
+  wait.places.push_back({&*entry, std::prev(waiters.end())});
+  ++wait.missing;
 }
 
-void KeyValue::wake_all(const std::string& key, std::vector<ConnectionId>& released) {
-  const auto waiters = waiting_on_.find(key);
-  if (waiters == waiting_on_.end()) return;
-  for (const auto& [ticket, connection] : waiters->second) {
-    settle(connection, ticket, released);
+void KeyValue::wake_all(std::string_view key, std::vector<ConnectionId>& released) {
+  if (waiting_on_.empty()) return;
+  const auto entry = waiting_on_.find(key);
+  if (entry == waiting_on_.end()) return;
+  for (const Registration& registration : entry->second) {
+    settle(registration, released);
   }
-  waiting_on_.erase(waiters);
+  waiting_on_.erase(entry);
 }
 
-void KeyValue::wake_longest(const std::string& key, std::vector<ConnectionId>& released) {
-  const auto waiters = waiting_on_.find(key);
-  if (waiters == waiting_on_.end()) return;
-  const auto longest = waiters->second.begin();
-  settle(longest->second, longest->first, released);
-  waiters->second.erase(longest);
-  if (waiters->second.empty()) waiting_on_.erase(waiters);
+void KeyValue::wake_longest(std::string_view key, std::vector<ConnectionId>& released) {
+  const auto entry = waiting_on_.find(key);
+  if (entry == waiting_on_.end()) return;
+  settle(entry->second.front(), released);
+  entry->second.pop_front();
+  if (entry->second.empty()) waiting_on_.erase(entry);
 }
 
-void KeyValue::settle(ConnectionId connection, Ticket ticket, std::vector<ConnectionId>& released) {
-  const auto wait = waits_of_.find(connection);
-  wait->second.erase(ticket);
-  if (!wait->second.empty()) return;
+void KeyValue::settle(const Registration& registration, std::vector<ConnectionId>& released) {
+  const auto wait = waits_of_.find(registration.connection);
+  wait->second.places[registration.place].key = nullptr;
+  if (--wait->second.missing > 0) return;
   waits_of_.erase(wait);
-  released.push_back(connection);
+  released.push_back(registration.connection);
 }
 
 }  // namespace rankrun::store

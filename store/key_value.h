@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
+#include <functional>
+#include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -27,57 +29,81 @@ struct Outcome {
   std::vector<ConnectionId> released;  // others, whose WAIT or BARRIER is answered now by a Flag 0
 };
 
+/// A hash that lets a map be searched by string_view.
+struct KeyHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+};
+
+template <typename T>
+using ByKey = std::unordered_map<std::string, T, KeyHash, std::equal_to<>>;
+
 /// Rules: PROTOCOL.md. The cost of a command does not depend on how many keys or waiters there are,
-/// but for those it names or releases (logarithmic in the waiters of one key, to take one off).
+/// but for those it names or releases. Storing a key again allocates nothing unless it grows or a
+/// reply still refers to the old value.
 class KeyValue {
  public:
-  /// Carries out one command. On an error nothing has changed, but a wait of `from` that any
-  /// command drops is gone; that connection is to be closed.
-  [[nodiscard]] tl::expected<Outcome, errc> apply(ConnectionId from, Command command);
+  /// Carries out one command, of which it may take the value. On an error nothing has changed, but
+  /// a wait of `from` that any command drops is gone; that connection is to be closed.
+  [[nodiscard]] tl::expected<Outcome, errc> apply(ConnectionId from, Command& command);
 
   /// Takes off what `connection` waits for; for connections that have closed.
   void drop(ConnectionId connection);
 
   std::size_t size() const { return values_.size(); }  ///< number of keys; queues do not count
-  Value find(const std::string& key) const;            ///< null when missing
+  Value find(std::string_view key) const;              ///< null when missing
 
  private:
   /// Not const: a value that no reply refers to is changed in place.
   using Slot = std::shared_ptr<std::string>;
-  /// One registration of a waiting connection on one key; they grow, so they order by arrival.
-  using Ticket = std::uint64_t;
   using Result = tl::expected<Outcome, errc>;
 
-  Outcome set(Command command);
-  Outcome compare_set(Command command);
+  /// One registration of a waiting connection on one key.
+  struct Registration {
+    ConnectionId connection = 0;
+    std::size_t place = 0;  // in that connection's wait
+  };
+  using Waiters = std::list<Registration>;  // the longest waiting first
+  /// The same registration, as the connection has it; null when its key has come.
+  struct Place {
+    ByKey<Waiters>::pointer key = nullptr;
+    Waiters::iterator registration;
+  };
+  struct Wait {
+    std::vector<Place> places;
+    std::size_t missing = 0;
+  };
+
+  Outcome set(Command& command);
+  Outcome compare_set(Command& command);
   Result add(const Command& command);
+  Outcome check(const Command& command) const;
   Outcome wait(ConnectionId from, const Command& command);
   Outcome remove(const Command& command);
-  Outcome append(const Command& command);
+  Outcome append(Command& command);
   Outcome get_all(const Command& command) const;
-  Outcome push(Command command);
+  Outcome push(Command& command);
   Outcome pop(const Command& command);
   Outcome queue_length(const Command& command) const;
   Outcome list_keys() const;
   Result barrier(ConnectionId from, const Command& command);
 
-  bool present(const std::string& key) const;
-  void store(const std::string& key, std::string value);
-  tl::expected<std::int64_t, errc> increase(const std::string& key, std::int64_t delta);
+  bool present(std::string_view key) const;
+  void store(std::string_view key, std::string& value);
+  tl::expected<std::int64_t, errc> increase(std::string_view key, std::int64_t delta);
 
-  void enlist(ConnectionId connection, const std::string& key);
-  void wake_all(const std::string& key, std::vector<ConnectionId>& released);
-  void wake_longest(const std::string& key, std::vector<ConnectionId>& released);
-  void settle(ConnectionId connection, Ticket ticket, std::vector<ConnectionId>& released);
+  void enlist(ConnectionId connection, std::string_view key);
+  void wake_all(std::string_view key, std::vector<ConnectionId>& released);
+  void wake_longest(std::string_view key, std::vector<ConnectionId>& released);
+  void settle(const Registration& registration, std::vector<ConnectionId>& released);
 
-  std::unordered_map<std::string, Slot> values_;
-  std::unordered_map<std::string, std::deque<Value>> queues_;  // none is empty
+  ByKey<Slot> values_;
+  ByKey<std::deque<Value>> queues_;  // none is empty
 
-  // The registrations, twice: by key, and by connection with a pointer to the key in `waiting_on_`.
-  // A connection without any is in neither.
-  std::unordered_map<std::string, std::map<Ticket, ConnectionId>> waiting_on_;
-  std::unordered_map<ConnectionId, std::map<Ticket, const std::string*>> waits_of_;
-  Ticket last_ticket_ = 0;
+  // Each refers to the other, so that taking a registration off costs the same however many there
+  // are. A key or connection without any is in neither.
+  ByKey<Waiters> waiting_on_;
+  std::unordered_map<ConnectionId, Wait> waits_of_;
 };
 
 /// Reads a number as C's strtoll does: white space, a sign, digits, the rest ignored. Fails with

@@ -6,6 +6,7 @@
 #include "store/base/clock.h"
 #include "store/base/log.h"
 #include "store/base/result.h"
+#include "store/report.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace rankrun::store {
 
-/// Whether clients that speak the dialect of PyTorch 1.13 and 2.0 are served. It has no magic
+/// Whether clients that speak the dialects of PyTorch 1.13 to 2.1 are served. They have no magic
 /// number, which is how port scans once made stores allocate without bound; so by default only
 /// loopback does.
 enum class LegacyClients { on_loopback, always };
@@ -23,26 +24,12 @@ struct ServerOptions {
   std::string address = "127.0.0.1";  ///< IPv4 or IPv6 literal, bound exactly; never a name
   std::uint16_t port = 0;             ///< 0: the kernel picks a free one
   LegacyClients legacy = LegacyClients::on_loopback;
-  std::size_t max_connections = 16384;  ///< more are closed at once and counted as refused
+  /// One more takes the place of one that has said nothing yet; else it is closed at once.
+  std::size_t max_connections = 16384;
+  /// Who has said nothing for this long is closed, but for 1.13's second connections (lobby.h).
+  base::Duration silence_limit = std::chrono::seconds(30);
   /// A client that has not read a reply for this long is closed.
   base::Duration write_limit = std::chrono::minutes(10);
-};
-
-/// What the server saw from start to stop. A client is a connection that completed at least one
-/// request; the handshake is none.
-struct ServerReport {
-  std::uint64_t modern_clients = 0;  ///< clients of PyTorch 2.2 and later
-  std::uint64_t legacy_clients = 0;  ///< clients of PyTorch 1.13 and 2.0 (dialect L1)
-  /// Connections that never completed a request nor were refused (1.13 opens one each).
-  std::uint64_t silent = 0;
-  std::uint64_t refused = 0;  ///< connections closed for an error, the limit included
-  std::uint64_t requests = 0;
-  std::uint64_t joined =
-      0;  ///< value of the start-up counter `init/`: ranks that announced themselves
-  std::size_t keys_at_first_request = 0;
-  std::size_t keys_at_stop = 0;
-
-  bool operator==(const ServerReport&) const = default;
 };
 
 /// One listener with its own key space. Started and stopped from one thread (any); port() may

@@ -1,88 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of the store server: read, decode, apply, write.
+// What one connection of the store says and is answered: decode, apply, encode. Pure: the bytes
+// come and go through its owner.
 #pragma once
 
-#include "store/base/clock.h"
-#include "store/base/log.h"
 #include "store/codec.h"
 #include "store/key_value.h"
 #include "store/output.h"
-#include "store/server.h"
+#include "store/report.h"
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <tl/expected.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <system_error>
-#include <unordered_map>
 #include <vector>
 
 namespace rankrun::store {
 
-class Session;
-
-/// What the sessions of one server share. Owned by the server, which outlives them; used on its
-/// loop only.
+/// What the sessions of one server share. Owned by the server, which outlives them.
 struct Service {
-  Service(Legacy legacy_clients, base::Duration limit, base::Logger logger);
-
-  Legacy legacy;
-  base::Duration write_limit;
-  base::Logger log;
+  Legacy legacy = Legacy::refused;
   KeyValue keys;
   ServerReport report;
-  ConnectionId last_id = 0;
-  bool asked = false;                                   // whether any command has come
-  std::unordered_map<ConnectionId, Session*> sessions;  // each takes itself off when it ends
-  std::vector<std::byte> chunk;  // what one read fills; empty of meaning between turns
+  bool asked = false;                  // whether any command has come
+  std::vector<ConnectionId> released;  // whose WAIT or BARRIER is over and who are not told yet
 };
 
-/// Serves one client in turns. A turn never waits: it reads one chunk, applies the requests that
-/// are complete, wakes the sessions they released, and hands its replies to the kernel in one
-/// write; then the others have their turns. Nothing is read while replies are left, so what a
-/// client can pile up here is bounded.
+/// Takes what a client sends and queues what it is answered. It takes no more input while much
+/// output is left, so what a client can pile up here is bounded.
 class Session {
  public:
-  Session(Service& service,
-          boost::asio::ip::tcp::socket socket,
-          const boost::asio::ip::tcp::endpoint& peer);
+  using Done = tl::expected<void, errc>;
+
+  Session(Service& service, ConnectionId id);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Returns when the client has closed or was refused; ends by cancellation when the server stops.
-  boost::asio::awaitable<void> run();
+  /// Carries out the requests that `input` completes. Keeps the rest of it when the output has
+  /// become large. On an error the connection is to be closed after its output.
+  [[nodiscard]] Done take(std::span<const std::byte> input);
+  /// Goes on with what was kept, once the output is gone.
+  [[nodiscard]] Done go_on();
+  bool has_kept_input() const { return !kept_.empty(); }
 
-  /// Queues the late 00 of a WAIT or BARRIER, to be sent in a turn of its own. Called in another
-  /// session's turn.
+  /// Whether only time can tell what the last bytes mean (Decoder::undecided).
+  bool undecided() const { return decoder_.undecided(); }
+  /// That time is over.
+  [[nodiscard]] Done decide();
+
+  /// Its WAIT or BARRIER is over: queues the late 00.
   void release();
 
+  std::optional<Dialect> dialect() const { return decoder_.dialect(); }
+  ConnectionId id() const { return id_; }
+  std::uint64_t requests() const { return decoder_.requests(); }
+  Output& output() { return output_; }
+  const Output& output() const { return output_; }
+
  private:
-  boost::asio::awaitable<std::error_code> serve();
-  /// Fails with errc::peer_not_reading after the write limit.
-  boost::asio::awaitable<std::error_code> writable();
-  boost::asio::awaitable<void> readable();
+  Done apply(Command& command);
+  void count(std::uint64_t requests_before, bool proved_before);
+  bool output_is_full() const;
 
-  std::error_code take_turn();
-  std::error_code process(std::span<const std::byte> input);
-  std::error_code apply(Command command);
-  std::error_code flush();
-  void count(std::uint64_t requests_before);
-  void report(std::error_code reason);
-  bool output_full() const;
-
-  Service& service_;  // owned by the server, which joins all sessions before it goes
+  Service& service_;
   const ConnectionId id_;
-  const boost::asio::ip::tcp::endpoint peer_;
-  boost::asio::ip::tcp::socket socket_;
   Decoder decoder_;
   Output output_;
-  std::vector<std::byte> held_;         // read, but not decoded since the output was full
-  std::vector<ConnectionId> released_;  // by this turn's commands, not yet woken
-  bool awaits_input_ = false;
-  bool refused_ = false;
+  std::vector<std::byte> kept_;
 };
 
 }  // namespace rankrun::store

@@ -27,7 +27,7 @@ double load_average();
 base::Result<double> resident_bytes(pid_t process);
 base::Result<double> peak_resident_bytes(pid_t process);
 
-/// Its memory that is no file's, in bytes.
+/// RssAnon, in bytes: what no other process shares.
 base::Result<double> private_bytes(pid_t process);
 
 /// How often its threads have given up the CPU by themselves so far.

@@ -3,6 +3,7 @@
 // rankbench launch --runs 3 --restarts 3 --idle-seconds 1
 // rankbench logs --lines 1000 --stamps 20
 // rankbench orphans --hunts 20 --torchrun-hunts 2
+// rankbench store --rounds 1 --milliseconds 50 --scale 2
 #include "apps/bench/launch_bench.h"
 #include "apps/bench/log_worker.h"
 #include "apps/bench/logs_bench.h"
@@ -10,6 +11,8 @@
 #include "apps/bench/orphan_tree.h"
 #include "apps/bench/orphans_bench.h"
 #include "apps/bench/report.h"
+#include "apps/bench/store_bench.h"
+#include "apps/bench/store_servers.h"
 
 #include <cstdio>
 #include <exception>
@@ -55,6 +58,12 @@ int main(int argc, char** argv) {
     }
     if (const auto* logs = std::get_if<LogsOptions>(&*invocation)) {
       return finish(run_logs_bench(*logs), logs->json);
+    }
+    if (const auto* server = std::get_if<StoreServerOptions>(&*invocation)) {
+      return explain(run_store_server(*server)) ? 0 : 1;
+    }
+    if (const auto* store = std::get_if<StoreOptions>(&*invocation)) {
+      return finish(run_store_bench(*store), store->json);
     }
     const auto& launch = std::get<LaunchOptions>(*invocation);
     return finish(run_launch_bench(launch), launch.json);

@@ -112,6 +112,23 @@ CLI::App& orphan_tree_command(CLI::App& app, OrphanTreeOptions& options) {
   return tree;
 }
 
+CLI::App& store_command(CLI::App& app, StoreOptions& options) {
+  CLI::App& store = *app.add_subcommand("store", "The c10d store's server beside PyTorch's.");
+  add_common(store, options);
+  add_count(store, "--rounds", options.rounds, "Rounds to take the median of.");
+  add_count(store, "--milliseconds", options.milliseconds, "How long a load lasts.");
+  add_count(store, "--scale", options.scale, "Size of the crowds, in percent.")
+      ->check(CLI::Range(1, 100));
+  return store;
+}
+
+// Not for people, either.
+CLI::App& store_server_command(CLI::App& app, StoreServerOptions& options) {
+  CLI::App& server = *app.add_subcommand("store-server", "One server of store.")->group("");
+  server.add_flag("--floor", options.floor);
+  return server;
+}
+
 Result<int> rank_in(const Environment& environment) {
   const std::string text = variable(environment, "RANK");
   int rank = 0;
@@ -139,11 +156,15 @@ Result<Invocation> parse_invocation(std::vector<std::string> arguments, Environm
   LogWorkerOptions worker;
   OrphansOptions orphans;
   OrphanTreeOptions tree;
+  StoreOptions store;
+  StoreServerOptions server;
   const CLI::App& launch_app = launch_command(app, launch);
   const CLI::App& logs_app = logs_command(app, logs);
   log_worker_command(app, worker);
   const CLI::App& orphans_app = orphans_command(app, orphans);
   const CLI::App& tree_app = orphan_tree_command(app, tree);
+  const CLI::App& store_app = store_command(app, store);
+  const CLI::App& server_app = store_server_command(app, server);
   try {
     std::reverse(arguments.begin(), arguments.end());  // the order CLI11 wants
     app.parse(std::move(arguments));
@@ -167,6 +188,11 @@ Result<Invocation> parse_invocation(std::vector<std::string> arguments, Environm
     return orphans;
   }
   if (tree_app.parsed()) return tree;
+  if (store_app.parsed()) {
+    complete(store, std::move(environment));
+    return store;
+  }
+  if (server_app.parsed()) return server;
   const Result<int> rank = rank_in(environment);
   if (!rank) return base::failure(rank.error());
   worker.rank = *rank;

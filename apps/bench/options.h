@@ -57,6 +57,18 @@ struct OrphansOptions : CommonOptions {
   std::uint64_t seed = 1;
 };
 
+/// `rankbench store`
+struct StoreOptions : CommonOptions {
+  int rounds = 5;
+  int milliseconds = 1000;  ///< of each load that lasts
+  int scale = 100;          ///< clients, ranks and pairs, in percent of the full crowds
+};
+
+/// `rankbench store-server`, which `rankbench store` starts: one server in a process of its own.
+struct StoreServerOptions {
+  bool floor = false;  ///< the least that a server has to do, instead of ours
+};
+
 /// Text to print instead of measuring anything.
 struct PrintText {
   std::string text;
@@ -67,6 +79,8 @@ using Invocation = std::variant<LaunchOptions,
                                 LogWorkerOptions,
                                 OrphansOptions,
                                 OrphanTreeOptions,
+                                StoreOptions,
+                                StoreServerOptions,
                                 PrintText>;
 
 /// Every failure is a usage error. `arguments` is argv without the program's own name.

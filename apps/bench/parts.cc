@@ -17,8 +17,6 @@ using base::Result;
 
 namespace {
 
-constexpr const char* kNoTorchrun = "no torchrun found: run deploy/test.sh --peers";
-
 void measure(const std::vector<Part>& parts, const Bench& bench, Report& report) {
   for (const Part& part : parts) {
     std::fprintf(stderr, "rankbench: measuring %s\n", part.name.c_str());

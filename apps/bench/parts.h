@@ -35,6 +35,9 @@ Report run_parts(std::string benchmark,
                  const CommonOptions& options,
                  const std::vector<Part>& parts);
 
+/// Why torchrun's figure, or that of its PyTorch, is missing.
+inline constexpr const char* kNoTorchrun = "no torchrun found: run deploy/test.sh --peers";
+
 /// A row of now, with the present load.
 Row row(std::string what, Unit unit, double figure, std::optional<Bar> bar = {});
 

@@ -30,6 +30,8 @@ std::string_view unit_text(Unit unit) {
       return "us";
     case Unit::milliseconds:
       return "ms";
+    case Unit::kibibytes:
+      return "KiB";
     case Unit::mebibytes:
       return "MiB";
     case Unit::count:

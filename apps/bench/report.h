@@ -11,7 +11,7 @@
 
 namespace rankrun::bench {
 
-enum class Unit { microseconds, milliseconds, mebibytes, count };
+enum class Unit { microseconds, milliseconds, kibibytes, mebibytes, count };
 
 /// What the figure is compared with, in the same unit.
 struct Peer {

@@ -157,7 +157,7 @@ constexpr std::array kOptions = {
     Option{"use-env", 0, toggle, ours, kVariable, "",
            "With --torch-launch: leave the program's arguments alone.", ""},
     Option{"legacy", 0, toggle, ours, kVariable, "",
-           "Serve PyTorch 1.13 and 2.0 also when the store is not on loopback.", ""},
+           "Serve PyTorch 1.13 to 2.1 also when the store is not on loopback.", ""},
     Option{"print-man", 0, request, ours, kNoVariable, "",
            "Print the manual page, for man -l.", ""},
     Option{"version", 0, request, ours, kNoVariable, "",

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// By system calls, since Asio 1.26 creates sockets without close-on-exec, and another thread may
-// fork at any time.
+// Not by Asio: 1.26 creates sockets without close-on-exec, and another thread may fork at any time.
 #include "store/base/listen.h"
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 
 namespace rankrun::base {
-
-using boost::asio::ip::tcp;
 
 namespace {
 
@@ -20,17 +18,16 @@ bool set_option(const UniqueFd& socket, int level, int name, int value = 1) {
 
 }  // namespace
 
-Result<UniqueFd> listen_on(const tcp::endpoint& endpoint, IpVersions versions) {
+Result<UniqueFd> listen_on(const sockaddr* address, socklen_t size, IpVersions versions) {
   const int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  UniqueFd listener(::socket(endpoint.protocol().family(), kind, IPPROTO_TCP));
-  const bool is_v6 = endpoint.protocol() == tcp::v6();
+  UniqueFd listener(::socket(address->sa_family, kind, IPPROTO_TCP));
+  const bool is_v6 = address->sa_family == AF_INET6;
   const int only_v6 = versions == IpVersions::own ? 1 : 0;
   if (!listener || !set_option(listener, SOL_SOCKET, SO_REUSEADDR) ||
       // Accepted sockets inherit it on Linux, which saves a call for each.
       !set_option(listener, IPPROTO_TCP, TCP_NODELAY) ||
       (is_v6 && !set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, only_v6)) ||
-      ::bind(listener.get(), endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      ::listen(listener.get(), SOMAXCONN) != 0) {
+      ::bind(listener.get(), address, size) != 0 || ::listen(listener.get(), SOMAXCONN) != 0) {
     return errno_failure(errno, {});
   }
   return listener;

@@ -5,7 +5,7 @@
 #include "store/base/result.h"
 #include "store/base/unique_fd.h"
 
-#include <boost/asio/ip/tcp.hpp>
+#include <sys/socket.h>
 
 #include <string>
 #include <system_error>
@@ -18,9 +18,9 @@ enum class IpVersions {
   both,  ///< IPv4, too: for the address ::
 };
 
-/// A non-blocking socket that listens at exactly this endpoint; connections are without delay.
-/// Fails with the system's code, without context.
-Result<UniqueFd> listen_on(const boost::asio::ip::tcp::endpoint& endpoint, IpVersions versions);
+/// A non-blocking socket that listens for TCP at exactly this address of either family, `size`
+/// bytes long; connections are without delay. Fails with the system's code, without context.
+Result<UniqueFd> listen_on(const sockaddr* address, socklen_t size, IpVersions versions);
 
 /// What to do about the failure of a server to start; may be empty.
 std::string remedy_for_server(std::error_code code);

@@ -80,6 +80,25 @@ TEST_CASE("every kind of tree has a name that it is started by", "[bench][option
   CHECK_FALSE(parse_invocation({"orphan-tree", "--kind=shell"}, {}));
 }
 
+TEST_CASE("store has defaults and takes its options", "[bench][options]") {
+  const auto defaults = options_of<StoreOptions>({"store"}, {"HOME=/h"});
+  CHECK(defaults.rounds == 5);
+  CHECK(defaults.milliseconds == 1000);
+  CHECK(defaults.scale == 100);
+  CHECK_THAT(defaults.default_torchrun, Catch::StartsWith("/h/.cache/rankrun/torch-"));
+  const auto options =
+      options_of<StoreOptions>({"store", "--rounds=1", "--milliseconds=20", "--scale=3"});
+  CHECK(options.rounds == 1);
+  CHECK(options.milliseconds == 20);
+  CHECK(options.scale == 3);
+  CHECK_FALSE(parse_invocation({"store", "--scale=101"}, {}));
+}
+
+TEST_CASE("a store server is ours or the floor", "[bench][options]") {
+  CHECK_FALSE(options_of<StoreServerOptions>({"store-server"}).floor);
+  CHECK(options_of<StoreServerOptions>({"store-server", "--floor"}).floor);
+}
+
 TEST_CASE("bad usage is refused", "[bench][options]") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {}, {"nope"}, {"launch", "--runs=0"}, {"launch", "x"}, {"logs", "--lines=0"}}) {

@@ -2,6 +2,7 @@
 #include "store/base/listen.h"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -30,8 +31,12 @@ bool can_connect(const char* address, std::uint16_t port) {
   return !error;
 }
 
+Result<UniqueFd> listen_at(const tcp::endpoint& endpoint, IpVersions versions) {
+  return listen_on(endpoint.data(), static_cast<socklen_t>(endpoint.size()), versions);
+}
+
 TEST_CASE("a listener is closed on exec and does not block", "[base][listen]") {
-  const auto listener = listen_on({make_address("127.0.0.1"), 0}, IpVersions::own);
+  const auto listener = listen_at({make_address("127.0.0.1"), 0}, IpVersions::own);
   REQUIRE(listener);
   CHECK((::fcntl(listener->get(), F_GETFD) & FD_CLOEXEC) != 0);
   CHECK((::fcntl(listener->get(), F_GETFL) & O_NONBLOCK) != 0);
@@ -39,7 +44,7 @@ TEST_CASE("a listener is closed on exec and does not block", "[base][listen]") {
 
 TEST_CASE("a listener on every address takes the IP versions it is told", "[base][listen]") {
   const auto versions = GENERATE(IpVersions::own, IpVersions::both);
-  const auto listener = listen_on({address_v6::any(), 0}, versions);
+  const auto listener = listen_at({address_v6::any(), 0}, versions);
   REQUIRE(listener);
   const std::uint16_t port = bound_to(*listener).port();
   CHECK(can_connect("::1", port));
@@ -47,9 +52,9 @@ TEST_CASE("a listener on every address takes the IP versions it is told", "[base
 }
 
 TEST_CASE("a port that is taken is said so", "[base][listen]") {
-  const auto first = listen_on({make_address("127.0.0.1"), 0}, IpVersions::own);
+  const auto first = listen_at({make_address("127.0.0.1"), 0}, IpVersions::own);
   REQUIRE(first);
-  const auto second = listen_on(bound_to(*first), IpVersions::own);
+  const auto second = listen_at(bound_to(*first), IpVersions::own);
   REQUIRE_FALSE(second);
   CHECK(second.error().code == std::errc::address_in_use);
   CHECK(remedy_for_server(second.error().code) == "take another port, or 0 for any free one");

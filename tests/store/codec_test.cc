@@ -2,6 +2,7 @@
 #include "store/codec.h"
 
 #include "tests/store/allocations.h"
+#include "tests/store/key_list.h"
 #include "tests/store/vectors.h"
 
 #include <catch2/catch.hpp>
@@ -43,7 +44,7 @@ Decoded decode(Decoder& decoder, std::string_view bytes) {
       decoded.error = command.error();
       return decoded;
     }
-    if (*command) decoded.commands.push_back(std::move(**command));
+    if (*command != nullptr) decoded.commands.push_back(**command);
   }
   return decoded;
 }
@@ -84,7 +85,7 @@ Command counting(Operation operation, std::int64_t number, std::string key = "/k
 
 Command listing(Operation operation) {
   Command result = command(operation);
-  result.keys = {"/k", "/k"};
+  result.keys = test::key_list({"/k", "/k"});
   return result;
 }
 
@@ -126,7 +127,12 @@ const std::vector<Request> legacy_requests = {
     {"\x04" + two_keys, {listing(Operation::check)}},
     {"\x05" + two_keys, {listing(Operation::wait)}},
     {"\x06", {command(Operation::num_keys)}},
-    {"\x08" + key_field, {command(Operation::delete_key, "/k")}},
+    {"\x07" + key_field, {command(Operation::delete_key, "/k")}},
+    {"\x08" + key_field + value_field, {storing(Operation::append)}},
+    {"\x09" + two_keys, {listing(Operation::multi_get)}},
+    {"\x0a" + u64(2) + key_field + value_field + key_field + value_field,
+     {counting(Operation::multi_set, 2, ""), storing(Operation::set), storing(Operation::set)}},
+    {"\x0b", {command(Operation::cancel_wait)}},
 };
 
 /// All requests with what a connection has to send before the first.
@@ -160,7 +166,7 @@ Value value_of(std::string bytes) {
 
 }  // namespace
 
-TEST_CASE("every request of both dialects is decoded, whole and byte by byte", "[store][codec]") {
+TEST_CASE("every request of all dialects is decoded, whole and byte by byte", "[store][codec]") {
   for (const auto& [opening, request] : all_requests()) {
     const std::string bytes = opening + request.bytes;
     INFO("operation " << static_cast<int>(request.commands[0].operation));
@@ -234,13 +240,13 @@ TEST_CASE("the first bytes tell the dialect", "[store][codec]") {
   REQUIRE(decode(from_hex("0001200000")).error == errc::bad_magic);
   REQUIRE(!decode(from_hex("0000200000")).error);
   REQUIRE(decode(from_hex("000020000001000000")).error == errc::key_too_long);
-  for (int code = 9; code < 256; ++code) {
+  for (int code = 12; code < 256; ++code) {
     REQUIRE(decode(std::string(1, static_cast<char>(code))).error == errc::unknown_protocol);
   }
 }
 
 TEST_CASE("legacy clients are refused where they are not served", "[store][codec]") {
-  for (int code = 1; code <= 8; ++code) {
+  for (int code = 1; code <= 11; ++code) {
     const std::string bytes(1, static_cast<char>(code));
     REQUIRE(decode(bytes, Legacy::refused).error == errc::legacy_refused);
   }
@@ -255,8 +261,68 @@ TEST_CASE("codes that a dialect does not serve are refused", "[store][codec]") {
   }
   REQUIRE(decode(handshake + handshake).error == errc::repeated_handshake);
   REQUIRE(decode(handshake + from_hex("07") + handshake).error == errc::repeated_handshake);
-  REQUIRE(decode(from_hex("07")).error == errc::watch_refused);
-  REQUIRE(decode(from_hex("0609")).error == errc::unknown_code);
+  for (int code = 12; code < 256; ++code) {
+    REQUIRE(decode(from_hex("06") + static_cast<char>(code)).error == errc::unknown_code);
+  }
+}
+
+TEST_CASE("a delete of 1.13 is one until a byte makes it an append of 2.1", "[store][codec]") {
+  Decoder decoder(Legacy::accepted);
+  REQUIRE(!decoder.undecided());
+  REQUIRE(decode(decoder, "\x08" + key_field.substr(0, 9)).commands.empty());
+  REQUIRE(!decoder.undecided());
+  REQUIRE(decode(decoder, key_field.substr(9)).commands.empty());
+  REQUIRE(decoder.undecided());
+  SECTION("none comes") {
+    REQUIRE(*decoder.decide() == command(Operation::delete_key, "/k"));
+    REQUIRE(!decoder.undecided());
+    REQUIRE(!decoder.proved_2_1());
+    REQUIRE(decoder.requests() == 1);
+    REQUIRE(decode(decoder, "\x06").commands == std::vector{command(Operation::num_keys)});
+  }
+  SECTION("one comes") {
+    REQUIRE(decode(decoder, value_field.substr(0, 1)).commands.empty());
+    REQUIRE(!decoder.undecided());
+    REQUIRE(decode(decoder, value_field.substr(1)).commands ==
+            std::vector{storing(Operation::append)});
+    REQUIRE(decoder.proved_2_1());
+    REQUIRE(decode(decoder, "\x08" + key_field).commands.empty());
+    REQUIRE(!decoder.undecided());
+  }
+}
+
+TEST_CASE("codes above those of 1.13 prove PyTorch 2.1", "[store][codec]") {
+  for (const std::string& request : {"\x09" + u64(0), "\x0a" + u64(0), std::string("\x0b")}) {
+    Decoder decoder(Legacy::accepted);
+    REQUIRE(!decode(decoder, "\x06").error);
+    REQUIRE(!decoder.proved_2_1());
+    REQUIRE(!decode(decoder, request).error);
+    REQUIRE(decoder.proved_2_1());
+    REQUIRE(!decode(decoder, "\x08" + key_field).error);
+    REQUIRE(!decoder.undecided());
+  }
+}
+
+TEST_CASE("requests of one size allocate nothing once the buffers have grown", "[store][codec]") {
+  const std::string key = u64(40) + std::string(40, 'k');
+  const std::string value = u64(200) + std::string(200, 'v');
+  const std::string requests = "\x01" + key + value + "\x03" + key + "\x04" + key + u64(1) +
+                               "\x06" + u64(2) + key + key + "\x02" + key + value + value;
+  Decoder decoder(Legacy::refused);
+  const auto run = [&](const std::string& bytes) {
+    auto input = std::as_bytes(std::span(bytes));
+    int commands = 0;
+    while (decoder.next(input).value() != nullptr) {
+      ++commands;
+    }
+    return commands;
+  };
+  run(handshake + requests);
+  const std::size_t before = test::allocated_bytes();
+  const int commands = run(requests);
+  const std::size_t after = test::allocated_bytes();
+  REQUIRE(commands == 5);
+  REQUIRE(after == before);
 }
 
 TEST_CASE("each limit is accepted and one more is refused before its bytes come",

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/key_value.h"
 
+#include "tests/store/allocations.h"
+#include "tests/store/key_list.h"
+
 #include <catch2/catch.hpp>
 
 #include <limits>
@@ -19,12 +22,12 @@ constexpr ConnectionId kB = 2;
 constexpr ConnectionId kC = 3;
 
 /// The map with one method for each operation; `released` is what the last of them released.
-struct Keys {
+struct KeySpace {
   KeyValue map;
   Released released;
 
   Reply apply(ConnectionId from, Command command) {
-    auto outcome = map.apply(from, std::move(command));
+    auto outcome = map.apply(from, command);
     REQUIRE(outcome.has_value());
     released = outcome->released;
     return outcome->reply;
@@ -38,10 +41,10 @@ struct Keys {
     return apply(from, std::move(command));
   }
 
-  Reply apply(ConnectionId from, Operation operation, std::vector<std::string> keys) {
+  Reply apply(ConnectionId from, Operation operation, const std::vector<std::string>& keys) {
     Command command;
     command.operation = operation;
-    command.keys = std::move(keys);
+    command.keys = test::key_list(keys);
     return apply(from, std::move(command));
   }
 
@@ -73,7 +76,7 @@ struct Keys {
     command.operation = Operation::add;
     command.key = std::move(key);
     command.number = delta;
-    const auto outcome = map.apply(from, std::move(command));
+    const auto outcome = map.apply(from, command);
     if (!outcome) {
       REQUIRE(outcome.error() == errc::not_a_number);
       return std::nullopt;
@@ -83,8 +86,8 @@ struct Keys {
   }
 
   /// True when the answer is immediate.
-  bool wait(ConnectionId from, std::vector<std::string> keys) {
-    return is_ready(apply(from, Operation::wait, std::move(keys)));
+  bool wait(ConnectionId from, const std::vector<std::string>& keys) {
+    return is_ready(apply(from, Operation::wait, keys));
   }
 
   bool barrier(ConnectionId from, std::string key, std::int64_t arrivals) {
@@ -120,7 +123,7 @@ TEST_CASE("numbers are read as strtoll reads them", "[store][key_value]") {
 
 TEST_CASE("a value that a reply still refers to is not changed by what comes later",
           "[store][key_value]") {
-  Keys keys;
+  KeySpace keys;
   keys.set(kA, "k", "old");
   const Value reply = std::get<Value>(keys.apply(kA, Operation::get, "k"));
   SECTION("set") {
@@ -141,7 +144,7 @@ TEST_CASE("a value that a reply still refers to is not changed by what comes lat
 
 TEST_CASE("add counts from zero, wraps, and refuses text without changing it",
           "[store][key_value]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(keys.add(kA, "c", 5) == 5);
   REQUIRE(keys.add(kA, "c", -7) == -2);
   REQUIRE(keys.get("c") == "-2");
@@ -157,7 +160,7 @@ TEST_CASE("add counts from zero, wraps, and refuses text without changing it",
 }
 
 TEST_CASE("compare_set stores only on a match and wakes only if it stored", "[store][key_value]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kA, {"k"}));
   REQUIRE(keys.compare_set("k", "x", "new") == "x");
   REQUIRE(keys.released.empty());
@@ -170,7 +173,7 @@ TEST_CASE("compare_set stores only on a match and wakes only if it stored", "[st
 }
 
 TEST_CASE("multi_get answers in order with missing keys in their place", "[store][key_value]") {
-  Keys keys;
+  KeySpace keys;
   keys.set(kA, "a", "1");
   const auto values =
       std::get<std::vector<Value>>(keys.apply(kA, Operation::multi_get, {"a", "none", "a"}));
@@ -181,14 +184,14 @@ TEST_CASE("multi_get answers in order with missing keys in their place", "[store
 }
 
 TEST_CASE("append creates and extends", "[store][key_value]") {
-  Keys keys;
+  KeySpace keys;
   keys.apply(kA, Operation::append, "k", "ab");
   keys.apply(kA, Operation::append, "k", "cd");
   REQUIRE(keys.get("k") == "abcd");
 }
 
 TEST_CASE("wait answers at once when all keys are present", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   keys.set(kA, "k");
   keys.apply(kA, Operation::queue_push, "q", "1");
   REQUIRE(keys.wait(kA, {}));
@@ -196,7 +199,7 @@ TEST_CASE("wait answers at once when all keys are present", "[store][key_value][
 }
 
 TEST_CASE("wait is released by the last of its missing keys", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   keys.set(kB, "here");
   REQUIRE(!keys.wait(kA, {"here", "x", "y"}));
   keys.set(kB, "x");
@@ -208,7 +211,7 @@ TEST_CASE("wait is released by the last of its missing keys", "[store][key_value
 }
 
 TEST_CASE("a key that came and went again still counts for a wait", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kA, {"x", "y"}));
   keys.set(kB, "x");
   REQUIRE(keys.number(kB, Operation::delete_key, "x") == 1);
@@ -218,14 +221,14 @@ TEST_CASE("a key that came and went again still counts for a wait", "[store][key
 }
 
 TEST_CASE("a key listed twice is released by one set", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kA, {"x", "x"}));
   keys.set(kB, "x");
   REQUIRE(keys.released == Released{kA});
 }
 
 TEST_CASE("all waiters of a key are released in order of arrival", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kC, {"x"}));
   REQUIRE(!keys.wait(kA, {"x"}));
   keys.set(kB, "x");
@@ -234,7 +237,7 @@ TEST_CASE("all waiters of a key are released in order of arrival", "[store][key_
 
 TEST_CASE("a wait ends with cancel, with any other request and with the connection",
           "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kA, {"x", "y"}));
   SECTION("cancel") {
     REQUIRE(std::get<Flag>(keys.apply(kA, Operation::cancel_wait, "")).code == 1);
@@ -262,7 +265,7 @@ TEST_CASE("a wait ends with cancel, with any other request and with the connecti
 }
 
 TEST_CASE("one wait ends and the others on its key stay", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   for (const ConnectionId id : {kA, kB, kC}) {
     REQUIRE(!keys.wait(id, {"x"}));
   }
@@ -272,7 +275,7 @@ TEST_CASE("one wait ends and the others on its key stay", "[store][key_value][wa
 }
 
 TEST_CASE("ten thousand waiters on one key come and go", "[store][key_value][wait]") {
-  Keys keys;
+  KeySpace keys;
   constexpr ConnectionId kFirst = 100;
   constexpr ConnectionId kLast = kFirst + 9999;
   for (ConnectionId id = kFirst; id <= kLast; ++id) {
@@ -285,8 +288,50 @@ TEST_CASE("ten thousand waiters on one key come and go", "[store][key_value][wai
   REQUIRE(keys.released == Released{kLast});
 }
 
+TEST_CASE("a wait on many keys is released by the last, whatever was dropped meanwhile",
+          "[store][key_value][wait]") {
+  KeySpace keys;
+  REQUIRE(!keys.wait(kA, {"x", "y", "z", "x"}));
+  REQUIRE(!keys.wait(kB, {"y", "z"}));
+  keys.set(kC, "y");
+  keys.map.drop(kB);
+  keys.set(kC, "x");
+  REQUIRE(keys.released.empty());
+  REQUIRE(!keys.wait(kB, {"q"}));
+  keys.set(kC, "z");
+  REQUIRE(keys.released == Released{kA});
+}
+
+TEST_CASE("storing a key again allocates nothing", "[store][key_value]") {
+  KeySpace keys;
+  const std::string key(40, 'k');
+  const std::string value(200, 'v');
+  keys.set(kA, key, value);
+  keys.add(kA, "c", 1);
+  Command set;
+  set.operation = Operation::set;
+  set.key = key;
+  set.value = value;
+  Command add;
+  add.operation = Operation::add;
+  add.key = "c";
+  add.number = 1;
+  Command get;
+  get.operation = Operation::get;
+  get.key = key;
+  const std::size_t before = test::allocated_bytes();
+  for (Command* command : {&set, &add, &get}) {
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(keys.map.apply(kA, *command));
+    }
+  }
+  const std::size_t after = test::allocated_bytes();
+  REQUIRE(after == before);
+  REQUIRE(keys.get("c") == "4");
+}
+
 TEST_CASE("a queue is first in, first out, and apart from the keys", "[store][key_value][queue]") {
-  Keys keys;
+  KeySpace keys;
   keys.set(kA, "q", "value");
   keys.apply(kA, Operation::queue_push, "q", "1");
   keys.apply(kA, Operation::queue_push, "q", "2");
@@ -305,7 +350,7 @@ TEST_CASE("a queue is first in, first out, and apart from the keys", "[store][ke
 
 TEST_CASE("a push releases the longest waiting connection and only that",
           "[store][key_value][queue]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kA, {"q"}));
   REQUIRE(!keys.wait(kB, {"q"}));
   keys.apply(kC, Operation::queue_push, "q", "1");
@@ -317,7 +362,7 @@ TEST_CASE("a push releases the longest waiting connection and only that",
 }
 
 TEST_CASE("a push passes over a connection that stopped waiting", "[store][key_value][queue]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kA, {"q"}));
   REQUIRE(!keys.wait(kB, {"q"}));
   keys.apply(kA, Operation::cancel_wait, "");
@@ -326,7 +371,7 @@ TEST_CASE("a push passes over a connection that stopped waiting", "[store][key_v
 }
 
 TEST_CASE("delete takes a value and the queue of the same name", "[store][key_value][queue]") {
-  Keys keys;
+  KeySpace keys;
   keys.apply(kA, Operation::queue_push, "q", "1");
   REQUIRE(keys.number(kA, Operation::delete_key, "q") == 1);
   REQUIRE(keys.number(kA, Operation::queue_len, "q") == 0);
@@ -335,7 +380,7 @@ TEST_CASE("delete takes a value and the queue of the same name", "[store][key_va
 }
 
 TEST_CASE("list_keys lists the keys and not the queues", "[store][key_value]") {
-  Keys keys;
+  KeySpace keys;
   keys.set(kA, "k");
   keys.apply(kA, Operation::queue_push, "q", "1");
   const auto list = std::get<KeyList>(keys.apply(kA, Operation::list_keys, ""));
@@ -345,7 +390,7 @@ TEST_CASE("list_keys lists the keys and not the queues", "[store][key_value]") {
 
 TEST_CASE("a barrier releases all when the last arrives and is open from then on",
           "[store][key_value][barrier]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.barrier(kA, "b", 3));
   REQUIRE(!keys.barrier(kB, "b", 3));
   REQUIRE(keys.barrier(kC, "b", 3));
@@ -355,13 +400,13 @@ TEST_CASE("a barrier releases all when the last arrives and is open from then on
 }
 
 TEST_CASE("a barrier for nobody is open", "[store][key_value][barrier]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(keys.barrier(kA, "b", 0));
   REQUIRE(keys.barrier(kA, "c", -1));
 }
 
 TEST_CASE("an arrival wakes no plain waiter until it is the last", "[store][key_value][barrier]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.wait(kC, {"b"}));
   REQUIRE(!keys.barrier(kA, "b", 2));
   REQUIRE(keys.released.empty());
@@ -370,7 +415,7 @@ TEST_CASE("an arrival wakes no plain waiter until it is the last", "[store][key_
 }
 
 TEST_CASE("a cancelled arrival stays counted and is not released", "[store][key_value][barrier]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.barrier(kA, "b", 2));
   keys.apply(kA, Operation::cancel_wait, "");
   REQUIRE(keys.barrier(kB, "b", 2));
@@ -379,7 +424,7 @@ TEST_CASE("a cancelled arrival stays counted and is not released", "[store][key_
 
 TEST_CASE("a set of the key opens a barrier, text closes the arrival",
           "[store][key_value][barrier]") {
-  Keys keys;
+  KeySpace keys;
   REQUIRE(!keys.barrier(kA, "b", 2));
   keys.set(kB, "b", "text");
   REQUIRE(keys.released == Released{kA});

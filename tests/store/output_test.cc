@@ -34,7 +34,7 @@ TEST_CASE("output keeps the order of copied and referenced bytes", "[store][outp
   output.append("cd");
   output.append(value_of(3, 'y'));
   REQUIRE(output.bytes() == Output::kReferenceFrom + 7);
-  REQUIRE(output.pieces() == 3);
+  REQUIRE(output.references() == 1);
   REQUIRE(front(output) == "ab" + std::string(Output::kReferenceFrom, 'x') + "cdyyy");
 }
 
@@ -55,12 +55,12 @@ TEST_CASE("nothing is appended by an empty or a missing value", "[store][output]
   output.append(Value());
   output.append(value_of(0, 'x'));
   REQUIRE(output.empty());
-  REQUIRE(output.pieces() == 0);
+  REQUIRE(output.references() == 0);
 }
 
 TEST_CASE("output is consumed in steps of any size", "[store][output]") {
   const auto step =
-      GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{4097}, std::size_t{100'000});
+      GENERATE(std::size_t{1}, std::size_t{2}, Output::kReferenceFrom + 1, std::size_t{100'000});
   Output output;
   std::string expected;
   for (int i = 0; i < 40; ++i) {
@@ -79,6 +79,28 @@ TEST_CASE("output is consumed in steps of any size", "[store][output]") {
     REQUIRE(output.bytes() == expected.size() - got.size());
   }
   REQUIRE(got == expected);
+}
+
+TEST_CASE("small values are referenced, too, when much is left to send", "[store][output]") {
+  Output output;
+  const Value small = value_of(100, 'x');
+  while (output.bytes() < 10 * Output::kMostCopied) {
+    output.append("12345678");
+    output.append(small);
+  }
+  REQUIRE(output.references() > 0);
+  std::string got;
+  while (!output.empty()) {
+    const std::string bytes = front(output);
+    output.consume(bytes.size());
+    got += bytes;
+  }
+  std::string expected;
+  while (expected.size() < got.size()) {
+    expected += "12345678" + *small;
+  }
+  REQUIRE(got == expected);
+  REQUIRE(small.use_count() == 1);
 }
 
 TEST_CASE("bytes appended to a half consumed output come last", "[store][output]") {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server for one test, its log, and the requests that tests send.
+// A server for one test and its log.
 #pragma once
 
 #include "store/server.h"
 #include "tests/store/client.h"
-#include "tests/store/vectors.h"
+#include "tests/store/requests.h"
 
 #include <spdlog/sinks/base_sink.h>
 
@@ -73,31 +73,5 @@ struct RunningServer {
   std::shared_ptr<LogCapture> log = std::make_shared<LogCapture>();
   std::unique_ptr<Server> server;
 };
-
-inline const std::string handshake = from_hex("00cef7853c");
-
-inline std::string u64(std::uint64_t number) {
-  std::string bytes;
-  for (int i = 0; i < 8; ++i) {
-    bytes += static_cast<char>((number >> (8 * i)) & 0xff);
-  }
-  return bytes;
-}
-
-inline std::string blob(const std::string& bytes) {
-  return u64(bytes.size()) + bytes;
-}
-inline std::string set(const std::string& key, const std::string& value) {
-  return "\x01" + blob(key) + blob(value);
-}
-inline std::string get(const std::string& key) {
-  return "\x03" + blob(key);
-}
-inline std::string add(const std::string& key, std::uint64_t delta) {
-  return "\x04" + blob(key) + u64(delta);
-}
-inline std::string wait(const std::string& key) {
-  return "\x06" + u64(1) + blob(key);
-}
 
 }  // namespace rankrun::store::test

@@ -199,6 +199,7 @@ TEST_CASE("the report tells who came and what is left", "[store][server]") {
   expected.legacy_clients = 1;
   expected.silent = 1;
   expected.refused = 1;
+  expected.refused_by_reason = {{errc::unknown_protocol, 1}};
   expected.requests = 5;  // two PINGs, a MULTI_SET, two ADDs
   expected.joined = 2;
   expected.keys_at_stop = 3;
