@@ -244,11 +244,7 @@ void Agent::on_exit(int local_rank, ExitStatus status) {
 
 void Agent::watch_timers() {
   if (context_.watchdog == nullptr) return;
-  std::vector<pid_t> workers;
-  for (int local_rank = 0; local_rank < workers_->size(); ++local_rank) {
-    workers.push_back(workers_->pid(local_rank));
-  }
-  context_.watchdog->watch(std::move(workers), [this](int local_rank, const Timer& timer) {
+  context_.watchdog->watch(workers_->pids(), [this](int local_rank, const Timer& timer) {
     on_expired(local_rank, timer);
   });
 }

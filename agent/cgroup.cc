@@ -5,7 +5,6 @@
 #include "agent/kernel_files.h"
 #include "store/base/text.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -34,8 +33,6 @@ std::optional<fs::path> find_cgroup_parent(const fs::path& root) {
   for (const OwnCgroup& own : own_cgroups(CgroupVersion::v2, {}, root)) {
     if (!own.is_ours) continue;
     fs::path parent = own.path();
-    // Only a cgroup with processes of ours tells whether the kernel has its kill file, except at
-    // the top, which has none.
     const bool is_writable = ::access(parent.c_str(), W_OK | X_OK) == 0 &&
                              ::access((parent / "cgroup.procs").c_str(), W_OK) == 0;
     if (is_writable) return parent;

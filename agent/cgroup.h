@@ -3,8 +3,6 @@
 // at once, whatever its processes do.
 #pragma once
 
-#include "store/base/result.h"
-
 #include <sys/types.h>
 
 #include <filesystem>
@@ -13,8 +11,7 @@
 
 namespace rankrun::agent {
 
-/// A place where we may make cgroups whose processes the kernel kills at one word (Linux 5.14);
-/// nothing when there is none. It is the cgroup that we are in.
+/// A place where we may make cgroups; nothing when there is none. It is the cgroup that we are in.
 std::optional<std::filesystem::path> find_cgroup_parent(const std::filesystem::path& root = "/");
 
 /// Kills all that is in the cgroup and below it. False when that cannot be asked for: it is gone,

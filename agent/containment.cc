@@ -30,8 +30,8 @@ constexpr auto kCgroupRemedy =
     "later, "
     "or in a systemd unit with Delegate=yes";
 constexpr auto kLimitRemedy =
-    "leave --memory-max out, or run as root where version 1 of cgroups counts memory, or in a "
-    "cgroup whose children may have limits (memory in its cgroup.subtree_control)";
+    "leave --memory-max out, or run as root where version 1 of cgroups counts memory, or in the "
+    "topmost cgroup of version 2";
 
 Marks own_marks() {
   std::array<unsigned char, 16> bytes{};
@@ -73,9 +73,6 @@ Result<Containment> Containment::create(CgroupUse use, bool limits_memory) {
                    "the workers cannot have a cgroup",
                    kCgroupRemedy);
   }
-  // Already now, so that what is said about it holds.
-  auto opened = containment.open_attempt();
-  if (!opened) return failure(std::move(opened.error()));
   return containment;
 }
 
@@ -84,7 +81,6 @@ Containment::~Containment() {
   if (was_unused) remove_cgroups(marks_.remains());
 }
 
-// Fails only where a cgroup is required.
 Result<void> Containment::open_attempt() {
   const auto path = marks_.remains().cgroup;
   if (!path || cgroup_) return {};
@@ -94,6 +90,7 @@ Result<void> Containment::open_attempt() {
     ::rmdir(path->c_str());
   }
   if (made) cgroup_ = base::UniqueFd(::open(path->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (made && !cgroup_) made = errno_failure(errno, "cannot open the cgroup " + path->string());
   return made || use_ != CgroupUse::required ? Result<void>() : made;
 }
 
@@ -107,6 +104,8 @@ Result<Ties> Containment::tie(std::optional<std::uint64_t> memory_max) {
     auto limited = limit_memory(*memory_max);
     if (!limited) return failure(std::move(limited.error()));
     ties.memory_cgroup = *std::move(limited);
+    // Of version 2, which has it below the attempt's: only the innermost may have processes.
+    if (ties.memory_cgroup->version == CgroupVersion::v2) ties.cgroup = -1;
   }
   ties.place = marks_.free_place();
   if (ties.place == nullptr) {
@@ -137,7 +136,7 @@ Result<MemoryCgroup> Containment::limit_memory(std::uint64_t memory_max) {
   if (!write_kernel_file(file, std::to_string(memory_max))) {
     return errno_failure(errno, tried + " by " + file.string(), kLimitRemedy);
   }
-  return MemoryCgroup{is_v1 ? CgroupVersion::v1 : CgroupVersion::v2, worker, worker};
+  return MemoryCgroup{is_v1 ? CgroupVersion::v1 : CgroupVersion::v2, worker};
 }
 
 void Containment::close_attempt() {

@@ -38,17 +38,24 @@ class Containment {
   Containment(Containment&&) = default;
   Containment& operator=(Containment&&) = delete;
 
+  /// Makes the cgroup of the next attempt already now, so that it is known whether it has one; to
+  /// be called when the keeper watches, which removes it. Fails only where a cgroup is required.
+  base::Result<void> open_attempt();
+
   /// For a new worker of the current attempt. Fails when there are too many, or the memory of one
   /// cannot be limited (`memory_max`, in bytes).
   base::Result<Ties> tie(std::optional<std::uint64_t> memory_max);
 
   /// One round of ending what the current attempt has left (remains.h).
-  std::vector<ProcessEntry> end_round() const { return agent::end_round(marks_.remains()); }
+  std::vector<ProcessEntry> end_round(int round) const {
+    return agent::end_round(marks_.remains(), round);
+  }
 
   /// To be called when a round has found nothing, and before the workers are reaped.
   void close_attempt();
 
-  /// "a cgroup per attempt, below ..." or "their session and environment mark".
+  /// How what the open attempt leaves is found: "a cgroup per attempt, below ..." or "their session
+  /// and environment mark".
   std::string describe() const;
 
   const SharedMarks& marks() const { return marks_; }
@@ -56,7 +63,6 @@ class Containment {
  private:
   Containment(CgroupUse use, SharedMarks marks) : use_(use), marks_(std::move(marks)) {}
 
-  base::Result<void> open_attempt();
   base::Result<MemoryCgroup> limit_memory(std::uint64_t memory_max);
 
   CgroupUse use_;

@@ -26,12 +26,12 @@ namespace {
 constexpr base::Duration kShowLimit = std::chrono::seconds(10);  // for the stacks of all workers
 constexpr base::Duration kConsolePatience = std::chrono::seconds(5);
 
-const fs::path kProc = "/proc";
+constexpr auto kProc = "/proc";
 
 base::Duration cpu_time(std::uint64_t ticks) {
-  static const long kTicksPerSecond = std::max(::sysconf(_SC_CLK_TCK), 1L);
+  static const long ticks_per_second = std::max(::sysconf(_SC_CLK_TCK), 1L);
   const base::Duration second = std::chrono::seconds(1);
-  return second * static_cast<std::int64_t>(ticks) / kTicksPerSecond;
+  return second * static_cast<std::int64_t>(ticks) / ticks_per_second;
 }
 
 // What the sessions with these ids have used. A worker that has borrowed our terminal leads only a
@@ -95,13 +95,10 @@ asio::awaitable<void> HangMonitor::watch() {
 
 std::vector<WorkerSample> HangMonitor::samples() const {
   const WorkerGroup& workers = context_.workers;
-  std::vector<pid_t> leaders;
-  for (int local_rank = 0; local_rank < workers.size(); ++local_rank) {
-    leaders.push_back(workers.pid(local_rank));
-  }
-  const auto ticks = used_ticks(leaders);
+  const auto ticks = used_ticks(workers.pids());
   const base::TimePoint now = base::Clock::now();
   std::vector<WorkerSample> samples;
+  samples.reserve(static_cast<std::size_t>(workers.size()));
   for (int local_rank = 0; local_rank < workers.size(); ++local_rank) {
     samples.push_back({.is_live = workers.is_live(local_rank),
                        .last_output = workers.output(local_rank).written_at(now),
@@ -129,7 +126,9 @@ asio::awaitable<void> HangMonitor::show(const HangWatch& watch, const Hang& hang
   Console& console = context_.console;
   bool takes_some = true;
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    if (dumps[i]) workers[i].stack = co_await dumps[i]->text(deadline);
+    if (dumps[i]) {
+      workers[i].stack = co_await dumps[i]->text(deadline);
+    }
     console.write_line(format_hung_worker(workers[i]));
     while (takes_some && console.full()) {
       takes_some = co_await console.progress(kConsolePatience);
@@ -154,7 +153,8 @@ HungWorker HangMonitor::describe_worker(int local_rank) const {
 
 std::optional<StackDump> HangMonitor::start_dump(HungWorker& worker) const {
   std::error_code ignored;
-  const fs::path program = fs::read_symlink(kProc / std::to_string(worker.pid) / "exe", ignored);
+  const fs::path program =
+      fs::read_symlink(fs::path(kProc) / std::to_string(worker.pid) / "exe", ignored);
   const Environment& environment = context_.config.environment;
   const auto command = stack_command(worker.pid, program.string(), environment);
   if (command.empty()) {

@@ -220,8 +220,9 @@ asio::awaitable<HealthAnswer> HealthServer::Impl::answer(const RequestParser::va
   auto refused = refuse_request(request.method_string(), request.target());
   if (refused) co_return std::move(*refused);
   ask_agent();
-  const auto answered =
-      co_await base::with_timeout(answered_.async_wait(base::kUseTuple), options_.answer_limit);
+  const base::Duration left = *asked_at_ + options_.answer_limit - Clock::now();
+  const auto answered = co_await base::with_timeout(answered_.async_wait(base::kUseTuple),
+                                                    std::max(left, base::Duration::zero()));
   if (answered || !asked_at_) co_return healthy(last_answer_);
   co_return stuck(options_.run_id, Clock::now() - *asked_at_);
 }

@@ -2,28 +2,30 @@
 #include "agent/keeper.h"
 
 #include "agent/kernel_files.h"
+#include "agent/precedence.h"
+#include "agent/process_table.h"
 #include "store/base/async.h"
 #include "store/base/clock.h"
-#include "store/base/unique_fd.h"
+#include "store/base/pidfd.h"
 
 #include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace rankrun::agent {
 
@@ -38,10 +40,6 @@ constexpr base::Duration kPatience = std::chrono::minutes(10);
 constexpr base::Duration kFirstPause = std::chrono::microseconds(100);
 constexpr base::Duration kLongestPause = std::chrono::milliseconds(100);
 
-int open_pidfd(pid_t pid) {
-  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-}
-
 // Addresses in our memory, that procfs tells.
 struct Area {
   std::uintptr_t start = 0;
@@ -50,8 +48,8 @@ struct Area {
   void fill(const std::string& text) const {
     if (start >= end) return;
     auto* const place = reinterpret_cast<char*>(start);  // NOLINT(performance-no-int-to-ptr)
-    std::memset(place, 0, end - start);
-    std::memcpy(place, text.data(), std::min<std::size_t>(text.size(), end - start - 1));
+    std::fill(place, place + (end - start), '\0');
+    std::copy_n(text.data(), std::min<std::size_t>(text.size(), end - start - 1), place);
   }
 };
 
@@ -84,11 +82,20 @@ void forget_code() {
           const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
           const std::uintptr_t start = (object->dlpi_addr + part.p_vaddr) / page * page;
           const std::uintptr_t end = object->dlpi_addr + part.p_vaddr + part.p_memsz;
-          ::madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
+          auto* const place = reinterpret_cast<void*>(start);  // NOLINT(performance-no-int-to-ptr)
+          ::madvise(place, end - start, MADV_DONTNEED);
         }
         return 0;
       },
       nullptr);
+}
+
+void close_all() {
+  if (::close_range(0, ~0U, 0) == 0) return;
+  constexpr int kMostDescriptors = 20000;  // kernels before 5.9
+  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+    ::close(fd);
+  }
 }
 
 // From all that could end us with the agent: its session, its signals, its name (killall, pkill
@@ -98,27 +105,50 @@ void detach(pid_t agent) {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
   ::setsid();
+  take_precedence();
   ::prctl(PR_SET_NAME, "keeper");
   set_command_line("keeper of job " + std::to_string(agent));
-  ::close_range(0, ~0U, 0);
+  close_all();
   [[maybe_unused]] const int rc = ::chdir("/");
   forget_code();
 }
 
 void wait_for_end(pid_t agent) {
-  const UniqueFd pidfd(open_pidfd(agent));
+  const UniqueFd pidfd = base::open_pidfd(agent);
   pollfd watched{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
   // It may have died before its number was looked up.
   if (::getppid() != agent) return;
   ::poll(&watched, 1, -1);  // no signal interrupts it: all are blocked
 }
 
+// Workers are nobody's children any more: once they are reaped, their numbers may come to mean
+// processes that started after `agent_end`, in clock ticks since boot.
+Remains remains_after(std::uint64_t agent_end, const SharedMarks& marks) {
+  Remains remains = marks.remains();
+  std::erase_if(remains.marks.leaders, [agent_end](pid_t leader) {
+    const auto process = find_process("/proc", leader);
+    return process && process->started > agent_end;
+  });
+  return remains;
+}
+
+std::uint64_t ticks_since_boot() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  constexpr std::uint64_t kNanoseconds = 1'000'000'000;
+  return static_cast<std::uint64_t>(now.tv_sec) * per_second +
+         static_cast<std::uint64_t>(now.tv_nsec) * per_second / kNanoseconds;
+}
+
 [[noreturn]] void keep(const SharedMarks& marks, pid_t agent) {
   detach(agent);
   wait_for_end(agent);
+  const std::uint64_t agent_end = ticks_since_boot();
   const base::TimePoint deadline = base::Clock::now() + kPatience;
   base::Duration pause = kFirstPause;
-  while (!end_round(marks.remains()).empty() && base::Clock::now() < deadline) {
+  for (int round = 0; !end_round(remains_after(agent_end, marks), round).empty(); ++round) {
+    if (base::Clock::now() >= deadline) break;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kLongestPause);
   }
@@ -132,10 +162,16 @@ Result<Keeper> Keeper::start(asio::any_io_executor executor, const SharedMarks& 
   const pid_t agent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) keep(marks, agent);
-  UniqueFd pidfd(pid > 0 ? open_pidfd(pid) : -1);
+  const std::string tried = "cannot start the keeper";
+  if (pid < 0) {
+    return base::errno_failure(errno, tried, "raise the limit of processes (ulimit -u)");
+  }
+  UniqueFd pidfd = base::open_pidfd(pid);
   if (!pidfd) {
-    return base::errno_failure(
-        errno, "cannot start the keeper", "raise the limit of processes (ulimit -u)");
+    const int error = errno;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return base::errno_failure(error, tried, "raise the limit of open files (ulimit -n)");
   }
   return Keeper(marks, pid, asio::posix::stream_descriptor(executor, pidfd.release()));
 }
@@ -155,8 +191,7 @@ Keeper::~Keeper() {
 
 void Keeper::dismiss() {
   if (marks_->has_leaders()) return;
-  ::kill(pid_, SIGKILL);
-  dismissed_ = true;
+  dismissed_ = base::send_signal(exit_.native_handle(), SIGKILL);
 }
 
 asio::awaitable<void> Keeper::replace_when_ended(base::Logger log) {

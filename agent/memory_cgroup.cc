@@ -26,11 +26,14 @@ std::optional<std::uint64_t> read_count(const fs::path& file) {
   return text ? parse_count(*text) : std::nullopt;
 }
 
+const char* limit_file(CgroupVersion version) {
+  return version == CgroupVersion::v2 ? "memory.max" : "memory.limit_in_bytes";
+}
+
 // Version 2 says "max" where there is no limit, version 1 the largest number of whole pages.
-std::optional<std::uint64_t> limit_of(const fs::path& cgroup, CgroupVersion version) {
+std::optional<std::uint64_t> parse_limit(const std::string& text) {
   constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
-  const char* file = version == CgroupVersion::v2 ? "memory.max" : "memory.limit_in_bytes";
-  const auto limit = read_count(cgroup / file);
+  const auto limit = parse_count(text);
   return limit && *limit < kNoLimit ? limit : std::nullopt;
 }
 
@@ -41,7 +44,7 @@ std::optional<MemoryCgroup> own_memory_cgroup(const fs::path& root) {
     for (const OwnCgroup& own : own_cgroups(version, "memory", root)) {
       // Version 2 counts only where a parent asked for it: the next cgroup upwards speaks for us.
       for (fs::path below = own.below;; below = below.parent_path()) {
-        MemoryCgroup cgroup{version, own.top, below.empty() ? own.top : own.top / below};
+        MemoryCgroup cgroup{version, below.empty() ? own.top : own.top / below};
         if (memory_kills(cgroup)) return cgroup;
         if (below.empty()) break;
       }
@@ -62,10 +65,13 @@ std::optional<std::uint64_t> memory_kills(const MemoryCgroup& cgroup) {
 
 OutOfMemory memory_facts(const MemoryCgroup& cgroup) {
   OutOfMemory facts;
-  for (fs::path path = cgroup.path;; path = path.parent_path()) {
-    const auto limit = limit_of(path, cgroup.version);
+  // Up to the top, which has no such file or no limit.
+  const char* const file = limit_file(cgroup.version);
+  fs::path path = cgroup.path;
+  for (auto text = read_kernel_file(path / file); text; text = read_kernel_file(path / file)) {
+    const auto limit = parse_limit(*text);
     if (limit) facts.limit = std::min(*limit, facts.limit.value_or(*limit));
-    if (path == cgroup.top || path == path.parent_path()) break;
+    path = path.parent_path();
   }
   const bool is_v2 = cgroup.version == CgroupVersion::v2;
   facts.peak = read_count(cgroup.path / (is_v2 ? "memory.peak" : "memory.max_usage_in_bytes"));

@@ -13,8 +13,7 @@ namespace rankrun::agent {
 /// A cgroup that counts memory, of either version.
 struct MemoryCgroup {
   CgroupVersion version = CgroupVersion::v2;
-  std::filesystem::path top;   ///< where it is mounted
-  std::filesystem::path path;  ///< top or below it
+  std::filesystem::path path;
 };
 
 /// A process that the kernel killed for lack of memory.

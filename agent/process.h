@@ -33,7 +33,7 @@ class Process {
   virtual void signal_group(int signal) = 0;
 
   /// Whether the kernel has killed a process for lack of memory where this one's memory is counted,
-  /// since this one was started. It may have been another process there. Valid until end_all().
+  /// since this one was started. It may have been another process there.
   virtual std::optional<OutOfMemory> memory_kill() const = 0;
 };
 

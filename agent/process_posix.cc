@@ -84,7 +84,8 @@ class PosixProcess final : public Process {
   }
 
   std::optional<OutOfMemory> memory_kill() const override {
-    if (!kills_before_ || memory_kills(*memory_) == kills_before_) return std::nullopt;
+    const auto kills = memory_ ? memory_kills(*memory_) : std::nullopt;
+    if (!kills || !kills_before_ || *kills <= *kills_before_) return std::nullopt;
     return memory_facts(*memory_);
   }
 
@@ -136,8 +137,8 @@ PosixProcessRunner::PosixProcessRunner(asio::any_io_executor executor, Containme
 // Not ended in order. What outlives this is the keeper's.
 PosixProcessRunner::~PosixProcessRunner() {
   auto pause = kFirstPause;
-  while (has_started_ && pause < std::chrono::seconds(1)) {
-    if (containment_.end_round().empty()) {
+  for (int round = 0; has_started_ && pause < std::chrono::seconds(1); ++round) {
+    if (containment_.end_round(round).empty()) {
       containment_.close_attempt();
       return;
     }
@@ -168,8 +169,8 @@ Result<std::unique_ptr<Process>> PosixProcessRunner::start(const ProcessSpec& sp
 asio::awaitable<Result<void>> PosixProcessRunner::end_all(base::TimePoint deadline) {
   asio::steady_timer timer(executor_);
   base::Duration pause = kFirstPause;
-  for (;;) {
-    const std::vector<ProcessEntry> left = containment_.end_round();
+  for (int round = 0;; ++round) {
+    const std::vector<ProcessEntry> left = containment_.end_round(round);
     if (left.empty()) break;
     if (base::Clock::now() >= deadline) {
       for (const auto& [pid, process] : children_.unreaped) {

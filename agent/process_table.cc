@@ -76,7 +76,9 @@ std::optional<ProcessEntry> parse_process(std::string_view stat) {
     if (!take_number(rest, ticks)) return std::nullopt;
     entry.cpu_ticks += ticks;
   }
-  skip_words(rest, 4);
+  skip_words(rest, 2);  // to field 20
+  if (!take_number(rest, entry.threads)) return std::nullopt;
+  skip_words(rest, 1);
   if (!take_number(rest, entry.started)) return std::nullopt;
   return entry;
 }

@@ -23,10 +23,11 @@ struct ProcessEntry {
   /// Clock ticks (sysconf(_SC_CLK_TCK)): its own, and those of the children it has waited for.
   std::uint64_t cpu_ticks = 0;
   std::uint64_t started = 0;  ///< clock ticks since boot
+  int threads = 0;            ///< that have not ended
   std::string name;           ///< of its program, at most 15 characters
 
-  /// Dead, but not yet reaped.
-  bool is_zombie() const { return state == 'Z' || state == 'X'; }
+  /// Dead, but not yet reaped. A main thread that has ended shows the same state while others run.
+  bool is_zombie() const { return (state == 'Z' || state == 'X') && threads <= 1; }
 };
 
 /// The text of a process's stat file; nothing when it is none.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
+
 namespace rankrun::agent {
 
 namespace fs = std::filesystem;
@@ -32,11 +34,17 @@ std::optional<std::vector<ProcessEntry>> end_cgroup(const fs::path& cgroup) {
 
 }  // namespace
 
-std::vector<ProcessEntry> end_round(const Remains& remains) {
+std::vector<ProcessEntry> end_round(const Remains& remains, int round) {
   if (remains.cgroup) {
     if (auto left = end_cgroup(*remains.cgroup)) return *std::move(left);
   }
-  return sweep(remains.marks, kProc);
+  constexpr int kPlainRounds = 3;
+  if (round >= kPlainRounds) stop_all(remains.marks, kProc);
+  auto left = sweep(remains.marks, SIGKILL, kProc);
+  // A look goes upwards: one that was started meanwhile with a lower number, by a process that
+  // ended before its own turn, shows only in the next.
+  if (left.empty()) left = sweep(remains.marks, SIGKILL, kProc);
+  return left;
 }
 
 void remove_cgroups(const Remains& remains) {

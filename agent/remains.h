@@ -20,9 +20,11 @@ struct Remains {
   std::optional<std::filesystem::path> memory_cgroup;  ///< limits some (version 1); empty of others
 };
 
-/// One round: kills what remains, and returns what lives. None: all of it is gone. By the cgroup
-/// where there is one and we may use it, else by the marks.
-std::vector<ProcessEntry> end_round(const Remains& remains);
+/// One round, by the cgroup where there is one and we may use it, else by the marks: kills what
+/// remains, and returns what lives. None: all of it is gone. Rounds are counted from 0: what has
+/// survived several is taken for processes that start new ones faster than one by one they can be
+/// killed.
+std::vector<ProcessEntry> end_round(const Remains& remains, int round);
 
 /// Removes the cgroups, once a round has found nothing.
 void remove_cgroups(const Remains& remains);

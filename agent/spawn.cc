@@ -7,6 +7,9 @@
 #include "agent/placement.h"
 #include "agent/sweep.h"
 #include "store/base/c_strings.h"
+#include "store/base/pidfd.h"
+
+#include <fmt/format.h>
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -18,6 +21,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -134,7 +138,7 @@ StartFailure prepare(const ChildPlan& plan) {
 // tens of milliseconds on kernels before 6.18. In line, since a call of the C library's wrapper
 // would return twice on one stack. Gives the system's negative code.
 [[gnu::always_inline]] inline long vfork_into(int cgroup) {
-  clone_args arguments{};
+  [[maybe_unused]] clone_args arguments{};
   arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP;
   arguments.exit_signal = SIGCHLD;
   arguments.cgroup = static_cast<unsigned>(cgroup);
@@ -222,9 +226,10 @@ base::Error explain(const StartFailure& failed, const std::string& executable) {
 
 // Our mark goes behind that of the launch that we are part of, if any.
 std::string mark_line(const std::vector<std::string>& environment, const std::string& mark) {
-  const std::string name = std::string(kMarkVariable) + '=';
+  std::string name(kMarkVariable);
+  name += '=';
   for (const std::string& line : environment) {
-    if (line.starts_with(name)) return line + ':' + mark;
+    if (line.starts_with(name)) return fmt::format("{}:{}", line, mark);
   }
   return name + mark;
 }
@@ -250,7 +255,7 @@ std::optional<StartFailure> read_failure(int error_pipe) {
 }
 
 Result<UniqueFd> open_pidfd(pid_t pid, const std::string& tried) {
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd = base::open_pidfd(pid);
   if (pidfd) return pidfd;
   const int error = errno;
   return base::errno_failure(

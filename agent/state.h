@@ -87,7 +87,7 @@ struct SignalWorkers {
 };
 /// Arms the shutdown timeout; answered by GraceExpired unless the workers are gone before.
 struct ArmGrace {};
-/// Kills what is left of every worker's group and waits; answered by WorkersGone or WorkersStuck.
+/// Kills what is left of the attempt and waits; answered by WorkersGone or WorkersStuck.
 struct EndWorkers {};
 struct Report {
   rendezvous::ViewId view;

@@ -19,6 +19,8 @@ namespace rankrun::agent {
 /// joined by colons, the outermost first.
 inline constexpr std::string_view kMarkVariable = "RANKRUN_MARK";
 
+/// `proc`, here and below, is where procfs is mounted.
+
 /// What tells the processes of a launch from all others. Processes that have left their worker's
 /// session and scrubbed their environment have none of it.
 struct Marks {
@@ -33,8 +35,13 @@ struct Marks {
 /// Whether a block of "NAME=value" strings, each with a null character behind it, has the mark.
 bool has_mark(std::string_view environment, std::string_view mark);
 
-/// Sends SIGKILL to each process that is ours and our user's, and returns those that live, whatever
-/// their user. When that is none, none was left. `proc` is where procfs is mounted.
-std::vector<ProcessEntry> sweep(const Marks& marks, const std::filesystem::path& proc = "/proc");
+/// Sends `signal` to each process that is ours and our user's, and returns those that live,
+/// whatever their user. When that is none, none was left. With SIGKILL it gives up after ten
+/// thousand. `proc` is where procfs is mounted.
+std::vector<ProcessEntry> sweep(const Marks& marks, int signal, const std::filesystem::path& proc);
+
+/// Stops them all, so that none can start another one: sweeps with SIGSTOP until one finds no new
+/// process.
+void stop_all(const Marks& marks, const std::filesystem::path& proc);
 
 }  // namespace rankrun::agent

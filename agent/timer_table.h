@@ -57,8 +57,8 @@ class TimerTable {
   using Key = std::pair<pid_t, std::string>;
   struct Value {
     base::TimePoint expiry;
-    std::uint64_t started;
-    int signal;
+    std::uint64_t started = 0;
+    int signal = 0;
   };
   using Timers = std::map<Key, Value>;
 

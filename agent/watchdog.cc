@@ -2,6 +2,7 @@
 #include "agent/watchdog.h"
 
 #include "store/base/async.h"
+#include "store/base/pidfd.h"
 #include "store/base/text.h"
 #include "store/base/unique_fd.h"
 
@@ -49,14 +50,6 @@ Result<UniqueFd> make_fifo(const std::string& path) {
   UniqueFd fifo(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!fifo) return base::errno_failure(errno, tried, kRemedy);
   return fifo;
-}
-
-UniqueFd open_process(pid_t pid) {
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-}
-
-bool send_signal(const UniqueFd& process, int signal) {
-  return ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
 
 // What is in the FIFO, up to the size of `buffer`.
@@ -155,7 +148,7 @@ void Watchdog::end_expired() {
 
 // The descriptor first: should its process end now, the signal goes nowhere, whoever has its id.
 void Watchdog::end(const Timer& timer) {
-  const UniqueFd descriptor = open_process(timer.pid);
+  const UniqueFd descriptor = base::open_pidfd(timer.pid);
   if (!descriptor && errno != ESRCH) {
     log_->warn("the timer of process {} expired in vain: {}",
                timer.pid,
@@ -164,7 +157,7 @@ void Watchdog::end(const Timer& timer) {
   const auto process = descriptor ? find_process(kProc, timer.pid) : std::nullopt;
   if (!process || process->is_zombie() || process->started != timer.started) return;
   const auto worker = worker_of(*process);
-  if (worker && send_signal(descriptor, timer.signal)) on_expired_(*worker, timer);
+  if (worker && base::send_signal(descriptor.get(), timer.signal)) on_expired_(*worker, timer);
 }
 
 // A worker leads its session or, where that has a terminal, only its process group.

@@ -62,6 +62,15 @@ asio::awaitable<Result<void>> WorkerGroup::end(base::TimePoint deadline) {
   co_return result;
 }
 
+std::vector<pid_t> WorkerGroup::pids() const {
+  std::vector<pid_t> pids;
+  pids.reserve(workers_.size());
+  for (const Worker& worker : workers_) {
+    pids.push_back(worker.process->pid());
+  }
+  return pids;
+}
+
 asio::awaitable<void> WorkerGroup::watch(int local_rank) {
   const ExitStatus status = co_await worker(local_rank).process->wait_exit();
   Worker& ended = workers_.at(static_cast<std::size_t>(local_rank));

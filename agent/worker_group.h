@@ -47,6 +47,9 @@ class WorkerGroup {
   /// How many were started.
   int size() const { return static_cast<int>(workers_.size()); }
 
+  /// By local rank.
+  std::vector<pid_t> pids() const;
+
   /// Of a worker that was started; readable until the next attempt.
   pid_t pid(int local_rank) const { return worker(local_rank).process->pid(); }
   bool is_live(int local_rank) const { return worker(local_rank).is_live; }

@@ -207,7 +207,9 @@ std::error_code ServerLoop::move_bytes(Connection& connection, Cause cause) {
 void ServerLoop::wake_released() {
   if (service_.released.empty()) return;
   for (const ConnectionId id : std::exchange(service_.released, {})) {
-    connections_.at(id).session().release();
+    const auto released = connections_.find(id);
+    if (released == connections_.end()) continue;  // lost meanwhile, for want of memory
+    released->second.session().release();
     due_.push_back(id);
   }
 }

@@ -8,6 +8,7 @@
 #include "agent/health.h"
 #include "agent/keeper.h"
 #include "agent/placement.h"
+#include "agent/precedence.h"
 #include "agent/process_posix.h"
 #include "agent/report_delivery.h"
 #include "agent/signals.h"
@@ -193,8 +194,11 @@ asio::awaitable<Result<agent::JobReport>> run(const agent::LaunchConfig& config,
 
   auto containment = agent::Containment::create(config.cgroup, config.memory_max.has_value());
   if (!containment) co_return failure(std::move(containment.error()));
+  agent::take_precedence();
   auto keeper = agent::Keeper::start(executor, containment->marks());
   if (!keeper) co_return failure(std::move(keeper.error()));
+  auto opened = containment->open_attempt();
+  if (!opened) co_return failure(std::move(opened.error()));
   outlets.log->info("what workers leave behind is found by {}", containment->describe());
 
   agent::PosixProcessRunner runner(executor, *containment);

@@ -127,10 +127,13 @@ Result<std::optional<std::uint64_t>> memory_max(const ParsedArguments& arguments
   const auto number = parse_python_integer(text->substr(0, text->size() - (has_suffix ? 1 : 0)));
   const std::size_t shift = has_suffix ? 10 * (suffix + 1) : 0;
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  constexpr std::uint64_t kLeast = 1 << 20;  // below, not even a program can be executed
   if (number && *number >= 1 && *number <= kMost >> shift) {
-    return std::optional(static_cast<std::uint64_t>(*number) << shift);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(*number) << shift;
+    if (bytes >= kLeast) return std::optional(bytes);
   }
-  return invalid(arguments, "memory-max", "use a number of bytes, with K, M, G or T behind it");
+  return invalid(
+      arguments, "memory-max", "use a number of bytes from 1M, with K, M, G or T behind it");
 }
 
 // Each worker takes one entry of the device list, so the list must be long enough.

@@ -52,7 +52,8 @@ struct Setup {
       spec.arguments = {"sh", "-c", script};
       specs.push_back(std::move(spec));
     }
-    REQUIRE(workers.start(std::move(specs)));
+    const auto started = workers.start(std::move(specs));
+    REQUIRE(started);
     tests::run_loop(loop, run(workers, most));
     return found;
   }

@@ -84,11 +84,13 @@ TEST_CASE("output starts the time anew", "[agent][hang]") {
 
 TEST_CASE("a rank that waits for one that makes progress does not hang", "[agent][hang]") {
   Watched watched(3);
+  const auto write = [&] { watched.write(1); };
+  const auto compute = [&] { watched.samples[2].cpu += milliseconds(500); };
   SECTION("by output") {
-    CHECK(watched.time_to_hang([&] { watched.write(1); }) == kNever);
+    CHECK(watched.time_to_hang(write) == kNever);
   }
   SECTION("by CPU time") {
-    CHECK(watched.time_to_hang([&] { watched.samples[2].cpu += milliseconds(500); }) == kNever);
+    CHECK(watched.time_to_hang(compute) == kNever);
   }
   CHECK(watched.watch().silence(0).any > seconds(100));
 }
@@ -135,29 +137,31 @@ TEST_CASE("processes that end take nothing away from what is used later", "[agen
 TEST_CASE("who sends heartbeats is judged by them alone", "[agent][hang]") {
   Watched watched(2);
   watched.beat(1);
+  const auto work = [&] {
+    watched.write(0);
+    watched.write(1);
+    watched.samples[1].cpu += seconds(1);
+  };
+  const auto beat = [&] { watched.beat(1); };
+  const auto beat_before = [&] { *watched.samples[1].heartbeat -= hours(1); };
+  const auto back = [&] { watched.write(0); };
   SECTION("one that stops sending hangs, whatever it and others do") {
-    const auto work = [&] {
-      watched.write(0);
-      watched.write(1);
-      watched.samples[1].cpu += seconds(1);
-    };
     CHECK(watched.time_to_hang(work, seconds(21)) == kNever);
     const auto hang = watched.look();
     CHECK(ranks(hang) == std::vector<int>{1});
     CHECK(hang->silence == seconds(20));
   }
   SECTION("one that goes on is well, and those that wait for it, too") {
-    CHECK(watched.time_to_hang([&] { watched.beat(1); }) == kNever);
+    CHECK(watched.time_to_hang(beat) == kNever);
   }
   SECTION("a file that is removed is no heartbeat") {
     CHECK_FALSE(watched.look());
     watched.samples[1].heartbeat.reset();
-    const auto back = [&] { watched.write(0); };
     CHECK(watched.time_to_hang(back) == seconds(20));
     CHECK(watched.watch().silence(1).heartbeat == seconds(20));
   }
   SECTION("the clock of its file system does not matter") {
-    CHECK(watched.time_to_hang([&] { *watched.samples[1].heartbeat -= hours(1); }) == kNever);
+    CHECK(watched.time_to_hang(beat_before) == kNever);
   }
 }
 

@@ -20,7 +20,7 @@ using Catch::StartsWith;
 using tests::HttpClient;
 namespace asio = boost::asio;
 
-const std::string kGet = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string get_request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 HealthOptions on_loopback() {
   HealthOptions options;
@@ -72,7 +72,7 @@ class Setup {
 TEST_CASE("a probe learns how the agent is", "[agent][health]") {
   Setup setup;
   setup.run_agent();
-  const std::string response = setup.ask(kGet);
+  const std::string response = setup.ask(get_request);
   CHECK_THAT(response, StartsWith("HTTP/1.1 200 OK\r\n"));
   CHECK_THAT(response, Contains("\r\nContent-Type: application/json\r\n"));
   CHECK_THAT(response,
@@ -84,17 +84,17 @@ TEST_CASE("a connection serves many requests, also when they come at once", "[ag
   Setup setup;
   setup.run_agent();
   HttpClient client = setup.connect();
-  client.send(kGet + kGet);
+  client.send(get_request + get_request);
   for (int i = 0; i < 3; ++i) {
     CHECK_THAT(client.response(), StartsWith("HTTP/1.1 200 OK\r\n"));
-    if (i == 1) client.send(kGet);
+    if (i == 1) client.send(get_request);
   }
 }
 
 TEST_CASE("HEAD gets the header of GET alone", "[agent][health]") {
   Setup setup;
   setup.run_agent();
-  const std::string got = setup.ask(kGet);
+  const std::string got = setup.ask(get_request);
   HttpClient client = setup.connect();
   client.send("HEAD /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
   const std::string head = client.rest();
@@ -136,13 +136,13 @@ TEST_CASE("an agent that does not answer is stuck until it does", "[agent][healt
   HealthOptions options = on_loopback();
   options.answer_limit = std::chrono::milliseconds(20);
   Setup setup(options);
-  CHECK_THAT(setup.ask(kGet), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
-  CHECK_THAT(setup.ask(kGet), Contains("{\"status\":\"stuck\",\"run_id\":\"job7\","));
+  CHECK_THAT(setup.ask(get_request), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  CHECK_THAT(setup.ask(get_request), Contains("{\"status\":\"stuck\",\"run_id\":\"job7\","));
   setup.run_agent();
   std::string response;
   const base::TimePoint deadline = base::Clock::now() + std::chrono::seconds(20);
   while (response.find(" 200 ") == std::string::npos && base::Clock::now() < deadline) {
-    response = setup.ask(kGet);
+    response = setup.ask(get_request);
   }
   CHECK_THAT(response, Contains("\"status\":\"ok\""));
 }
@@ -150,7 +150,7 @@ TEST_CASE("an agent that does not answer is stuck until it does", "[agent][healt
 TEST_CASE("a server ends while its agent does not answer", "[agent][health]") {
   Setup setup;
   HttpClient client = setup.connect();
-  client.send(kGet);
+  client.send(get_request);
   SUCCEED("the destructor returns; the question finds nobody");
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("what is no HTTP, or too long, ends the connection", "[agent][health]"
   HttpClient client = setup.connect();
   client.send(request);
   CHECK(client.rest().empty());
-  CHECK_THAT(setup.ask(kGet), Contains(" 200 "));
+  CHECK_THAT(setup.ask(get_request), Contains(" 200 "));
 }
 
 TEST_CASE("a request that comes too slowly ends its connection", "[agent][health]") {
@@ -184,13 +184,13 @@ TEST_CASE("when there are too many connections the one that is idle longest goes
   std::list<HttpClient> clients;
   for (int i = 0; i < 4; ++i) {
     clients.push_back(setup.connect());
-    clients.back().send(kGet);  // so that it is known to be there
+    clients.back().send(get_request);  // so that it is known to be there
     CHECK_THAT(clients.back().response(), Contains(" 200 "));
   }
   CHECK(clients.front().rest().empty());
   clients.pop_front();
   for (HttpClient& client : clients) {
-    client.send(kGet);
+    client.send(get_request);
     CHECK_THAT(client.response(), Contains(" 200 "));
   }
 }
@@ -200,7 +200,7 @@ TEST_CASE("a busy connection is not closed for another one", "[agent][health]") 
   options.max_connections = 1;
   Setup setup(options);
   HttpClient busy = setup.connect();
-  busy.send(kGet);
+  busy.send(get_request);
   HttpClient refused = setup.connect();
   CHECK(refused.rest().empty());
   setup.run_agent();
@@ -214,7 +214,7 @@ TEST_CASE("without an address both IP versions are served", "[agent][health]") {
   setup.run_agent();
   for (const std::string address : {"127.0.0.1", "::1"}) {
     HttpClient client = setup.connect(address);
-    client.send(kGet);
+    client.send(get_request);
     CHECK_THAT(client.response(), Contains(" 200 "));
   }
 }

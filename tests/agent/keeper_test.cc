@@ -33,7 +33,8 @@ SharedMarks marks_of(const std::string& mark) {
 }
 
 std::string command_line(pid_t pid) {
-  return read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("").c_str();
+  const auto text = read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
+  return text.substr(0, text.find('\0'));
 }
 
 // Until the keeper has made itself at home.

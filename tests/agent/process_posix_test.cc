@@ -2,6 +2,7 @@
 #include "agent/process_posix.h"
 
 #include "agent/errc.h"
+#include "agent/kernel_files.h"
 #include "tests/support/pipe.h"
 #include "tests/support/run_loop.h"
 #include "tests/support/temp_dir.h"
@@ -9,6 +10,8 @@
 #include <catch2/catch.hpp>
 
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -149,6 +152,57 @@ asio::awaitable<void> signal_group(PosixProcessRunner& runner) {
   CHECK(status == ExitStatus::exited(42));
   const auto ended = co_await runner.end_all(soon());
   CHECK(ended);
+}
+
+// A process that SIGKILL does not end: the kernel has frozen it (version 1 of cgroups).
+class Freezer {
+ public:
+  Freezer() {
+    ::mkdir(path_.c_str(), 0755);
+    is_there_ = ::access((path_ / "freezer.state").c_str(), W_OK) == 0;
+  }
+  ~Freezer() { ::rmdir(path_.c_str()); }
+  Freezer(const Freezer&) = delete;
+  Freezer& operator=(const Freezer&) = delete;
+
+  bool missing() const {
+    if (!is_there_) std::puts("SKIPPED: no freezer of version 1 of cgroups here");
+    return !is_there_;
+  }
+  void freeze(pid_t pid) const {
+    REQUIRE(write_kernel_file(path_ / "cgroup.procs", std::to_string(pid)));
+    REQUIRE(write_kernel_file(path_ / "freezer.state", "FROZEN"));
+    while (read_kernel_file(path_ / "freezer.state") != "FROZEN") {
+    }
+  }
+  void thaw() const { REQUIRE(write_kernel_file(path_ / "freezer.state", "THAWED")); }
+
+ private:
+  std::filesystem::path path_ = "/sys/fs/cgroup/freezer/rankrun-test-" + std::to_string(::getpid());
+  bool is_there_ = false;
+};
+
+asio::awaitable<void> end_frozen(PosixProcessRunner& runner, const Freezer& freezer) {
+  auto process = runner.start(shell("sleep 1000"));
+  REQUIRE(process);
+  const std::string pid = std::to_string((*process)->pid());
+  freezer.freeze((*process)->pid());
+  const auto stuck = co_await runner.end_all(base::Clock::now() + std::chrono::milliseconds(50));
+  CHECK_FALSE(stuck);
+  if (stuck) co_return;
+  CHECK(stuck.error().code == errc::workers_stuck);
+  CHECK_THAT(stuck.error().message(),
+             Catch::Contains("process " + pid + " (") && Catch::Contains("uninterruptible"));
+  freezer.thaw();
+  const auto ended = co_await runner.end_all(soon());
+  CHECK(ended);
+}
+
+TEST_CASE("what outlives SIGKILL is named with its state in the kernel", "[agent][process]") {
+  const Freezer freezer;
+  if (freezer.missing()) return;
+  Host host(GENERATE(CgroupUse::off, CgroupUse::automatic));
+  tests::run_loop(host.loop, end_frozen(host.runner, freezer));
 }
 
 TEST_CASE("a signal reaches the group", "[agent][process]") {

@@ -59,7 +59,9 @@ TEST_CASE("a process may have any name", "[agent][process]") {
   const std::string rest = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
   for (const std::string name : {"sh", "", "a b", "Z (x) R", ") S 9 9 9", "\n"}) {
     INFO(name);
-    const auto entry = parse_process("12 (" + name + ")" + rest);
+    std::string stat = "12 (";
+    stat.append(name).append(")").append(rest);
+    const auto entry = parse_process(stat);
     REQUIRE(entry);
     CHECK(entry->pid == 12);
     CHECK(entry->name == name);

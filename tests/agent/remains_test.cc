@@ -26,9 +26,9 @@ Remains by_mark(const std::string& mark) {
 
 TEST_CASE("without a cgroup the marks find what remains", "[agent][remains]") {
   MarkedProcess process("remains-test-a");
-  CHECK(end_round(by_mark("remains-test-a")).size() == 1);
+  CHECK(end_round(by_mark("remains-test-a"), 0).size() == 1);
   CHECK(process.wait() == SIGKILL);
-  CHECK(end_round(by_mark("remains-test-a")).empty());
+  CHECK(end_round(by_mark("remains-test-a"), 0).empty());
 }
 
 TEST_CASE("a cgroup that is gone or forbids to kill leaves it to the marks", "[agent][remains]") {
@@ -43,7 +43,7 @@ TEST_CASE("a cgroup that is gone or forbids to kill leaves it to the marks", "[a
     dir.file("gone/cgroup.events", "populated 1\nfrozen 0\n");
   }
   MarkedProcess process("remains-test-b");
-  CHECK(end_round(remains).size() == 1);
+  CHECK(end_round(remains, 0).size() == 1);
   CHECK(process.wait() == SIGKILL);
 }
 
@@ -86,14 +86,14 @@ TEST_CASE("a cgroup ends all that is in it, marked or not, frozen or not", "[age
   }
   Remains remains = by_mark("remains-test-c");
   remains.cgroup = cgroup.path;
-  end_round(remains);
+  end_round(remains, 0);
   CHECK(process.wait() == SIGKILL);
-  CHECK(end_round(remains).empty());
+  CHECK(end_round(remains, 0).empty());
   CHECK(outside.is_alive());  // its mark counts only where the cgroup does not
 
   remove_cgroups(remains);
   CHECK_FALSE(fs::exists(cgroup.path));
-  CHECK(end_round(remains).size() == 1);  // by the mark now
+  CHECK(end_round(remains, 0).size() == 1);  // by the mark now
 }
 
 TEST_CASE("what is left is named with its state, three of them", "[agent][remains]") {

@@ -20,6 +20,7 @@ FirstCause exited(int rank, int code, std::string exception = {}) {
 TEST_CASE("the delay doubles while attempts are short, up to sixteen times", "[agent][restart]") {
   RestartDelay delay(seconds(2));
   std::vector<base::Duration> delays;
+  delays.reserve(7);
   for (int i = 0; i < 7; ++i) {
     delays.push_back(delay.after(milliseconds(19999)));
   }

@@ -11,9 +11,9 @@ namespace rankrun::agent {
 namespace {
 
 // As PyTorch writes them.
-const std::string kSet =
+const std::string set_line =
     R"({"version": 1, "pid": 4242, "scope_id": "epoch", "expiration_time": 1795995848.25, "signal": 9})";
-const std::string kReleased =
+const std::string release_line =
     R"({"version": 1, "pid": 4242, "scope_id": "epoch", "expiration_time": -1, "signal": 0})";
 
 TimerRequest request(std::optional<double> expires, int signal) {
@@ -34,8 +34,8 @@ std::string line_with(const std::string& key, const std::string& value) {
 }
 
 TEST_CASE("what PyTorch writes sets a timer and takes it back", "[agent][timer]") {
-  CHECK(parse_timer_request(kSet) == request(1795995848.25, SIGKILL));
-  CHECK(parse_timer_request(kReleased) == request(std::nullopt, SIGKILL));
+  CHECK(parse_timer_request(set_line) == request(1795995848.25, SIGKILL));
+  CHECK(parse_timer_request(release_line) == request(std::nullopt, SIGKILL));
 }
 
 TEST_CASE("a timer without a signal is for SIGKILL, and further keys do not matter",
@@ -101,9 +101,9 @@ TEST_CASE("JSON of another form sets no timer", "[agent][timer]") {
 }
 
 TEST_CASE("no start of a line is a line", "[agent][timer]") {
-  for (std::size_t size = 0; size < kSet.size(); ++size) {
-    INFO(kSet.substr(0, size));
-    const auto parsed = parse_timer_request(std::string_view(kSet).substr(0, size));
+  for (std::size_t size = 0; size < set_line.size(); ++size) {
+    INFO(set_line.substr(0, size));
+    const auto parsed = parse_timer_request(std::string_view(set_line).substr(0, size));
     REQUIRE_FALSE(parsed);
     CHECK(parsed.error() == TimerFault::no_json);
   }
@@ -116,7 +116,7 @@ TEST_CASE("bytes that are no text, and deep nesting, are no JSON of ours", "[age
 }
 
 TEST_CASE("a line may come in any two pieces", "[agent][timer]") {
-  const std::string text = kSet + "\n" + kReleased + "\n";
+  const std::string text = set_line + "\n" + release_line + "\n";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     TimerLines lines;
     auto requests = lines.add(std::string_view(text).substr(0, size));
@@ -138,7 +138,7 @@ TEST_CASE("lines of up to PIPE_BUF bytes are read, a longer one is skipped to it
   const std::string too_long = line_with("scope_id", "\"" + std::string(room + 1, 'x') + "\"");
   TimerLines lines;
   CHECK(lines.add(too_long).empty());
-  const auto requests = lines.add("\n" + longest + "\n" + kSet + "\n");
+  const auto requests = lines.add("\n" + longest + "\n" + set_line + "\n");
   REQUIRE(requests.size() == 3);
   REQUIRE_FALSE(requests[0]);
   CHECK(requests[0].error() == TimerFault::too_long);
@@ -152,7 +152,7 @@ TEST_CASE("a line without an end is one fault, however long it grows", "[agent][
   for (int i = 0; i < 100; ++i) {
     CHECK(lines.add(std::string(10000, 'x')).empty());
   }
-  const auto requests = lines.add("\n" + kSet + "\n");
+  const auto requests = lines.add("\n" + set_line + "\n");
   REQUIRE(requests.size() == 2);
   CHECK_FALSE(requests[0]);
   CHECK(requests[1]);
@@ -162,7 +162,7 @@ TEST_CASE("a forgotten start of a line does not spoil the next one", "[agent][ti
   TimerLines lines;
   CHECK(lines.add("{\"version\"").empty());
   lines.clear();
-  CHECK(lines.add("\n\n" + kSet + "\n").front() == request(1795995848.25, SIGKILL));
+  CHECK(lines.add("\n\n" + set_line + "\n").front() == request(1795995848.25, SIGKILL));
 }
 
 TEST_CASE("every fault has words of its own", "[agent][timer]") {

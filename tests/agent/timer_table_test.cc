@@ -21,7 +21,7 @@ BothClocks after(base::Duration passed) {
           base::TimePoint(seconds(1000)) + passed};
 }
 
-const BothClocks kStart = after(seconds(0));
+const BothClocks start_time = after(seconds(0));
 
 TimerRequest in(double seconds_ahead, pid_t pid = 7, const std::string& scope = "epoch") {
   return {.pid = pid, .scope = scope, .expires = kUnixNow + seconds_ahead, .signal = SIGTERM};
@@ -34,7 +34,7 @@ ProcessEntry process(pid_t pid) {
   return entry;
 }
 
-void set(TimerTable& timers, const TimerRequest& request, BothClocks now = kStart) {
+void set(TimerTable& timers, const TimerRequest& request, BothClocks now = start_time) {
   REQUIRE(timers.set(request, process(request.pid), now));
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("a process and scope have one timer, the last that was set", "[agent][
 TEST_CASE("a time that has passed expires at once", "[agent][timer]") {
   TimerTable timers;
   set(timers, in(-100));
-  CHECK(timers.next_expiry() == kStart.steady);
+  CHECK(timers.next_expiry() == start_time.steady);
   set(timers, {.pid = 8, .scope = "", .expires = 0.0, .signal = SIGKILL});
   CHECK(expired(timers, seconds(0)).size() == 2);
 }
@@ -119,10 +119,10 @@ TEST_CASE("timers are bounded, but those that are there can be set anew", "[agen
   for (std::size_t i = 0; i < TimerTable::kMostTimers; ++i) {
     set(timers, in(5, static_cast<pid_t>(i) + 1));
   }
-  CHECK_FALSE(timers.set(in(5, 1, "one more"), process(1), kStart));
-  CHECK(timers.set(in(6, 1), process(1), kStart));
+  CHECK_FALSE(timers.set(in(5, 1, "one more"), process(1), start_time));
+  CHECK(timers.set(in(6, 1), process(1), start_time));
   timers.release(in(0, 2));
-  CHECK(timers.set(in(5, 1, "one more"), process(1), kStart));
+  CHECK(timers.set(in(5, 1, "one more"), process(1), start_time));
   CHECK(timers.size() == TimerTable::kMostTimers);
 }
 

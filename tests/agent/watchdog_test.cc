@@ -37,6 +37,9 @@ class Child {
   explicit Child(Leads leads) : pid_(::fork()) {
     if (pid_ == 0) {
       ::signal(SIGTERM, SIG_DFL);  // Catch2 would tell of it
+      sigset_t none;
+      sigemptyset(&none);
+      ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
       if (leads == Leads::session) ::setsid();
       ::raise(SIGSTOP);
       for (;;) {

@@ -146,12 +146,13 @@ TEST_CASE("cgroups are used where they can be, unless it is said otherwise", "[l
 TEST_CASE("a memory limit is a number of bytes with a suffix", "[launch][workers]") {
   CHECK(config({}).memory_max == std::nullopt);
   CHECK(config({"--memory-max="}).memory_max == std::nullopt);
-  CHECK(config({"--memory-max=4096"}).memory_max == 4096);
-  CHECK(config({"--memory-max=3K"}).memory_max == 3072);
+  CHECK(config({"--memory-max=1048576"}).memory_max == 1U << 20);
+  CHECK(config({"--memory-max=3072K"}).memory_max == 3U << 20);
   CHECK(config({"--memory-max=512M"}).memory_max == 512U << 20);
   CHECK(config({"--memory-max=2G"}).memory_max == std::uint64_t{2} << 30);
   CHECK(config({"--memory-max=1T"}).memory_max == std::uint64_t{1} << 40);
-  for (const auto* text : {"0", "-1", "M", "1.5G", "5MB", "5m", "G5", "9999999999999T"}) {
+  for (const auto* text :
+       {"0", "-1", "M", "1.5G", "5MB", "5m", "G5", "1023K", "4096", "9999999999999T"}) {
     INFO(text);
     CHECK_THAT(usage_error({std::string("--memory-max=") + text}).error.message(),
                Catch::Contains("K, M, G or T"));

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,9 +75,10 @@ TEST_CASE("without a restart left a hang is the root cause, and the exit code is
 
 TEST_CASE("a worker that computes does not hang, nor one that waits for it", "[e2e][hang]") {
   RankrunCase rankrun;
+  REQUIRE(::mkfifo((rankrun.folder() / "computed").c_str(), 0600) == 0);
   rankrun.write_worker(std::string(R"(
-if [ "$RANK" = 1 ]; then until [ -e computed ]; do sleep 0.5; done; exit 0; fi)") +
-                       kComputeForTwoSeconds + "\ntouch computed");
+if [ "$RANK" = 1 ]; then read line < computed; exit 0; fi)") +
+                       kComputeForTwoSeconds + "\necho > computed");
   const RunResult result = run_without_tools(rankrun, {"--nproc-per-node=2", "--hang-timeout=0.3"});
   CHECK_THAT(result, ExitsWith(0));
   CHECK_THAT(result.err, !Contains("hang"));

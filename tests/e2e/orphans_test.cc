@@ -67,7 +67,8 @@ constexpr Stray kStrays[] = {
 };
 
 bool may_make_cgroups() {
-  return agent::Containment::create(agent::CgroupUse::required, false).has_value();
+  auto containment = agent::Containment::create(agent::CgroupUse::required, false);
+  return containment && containment->open_attempt();
 }
 
 void prepare(const RankrunCase& test, const Stray& stray) {
