@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace rankrun::agent {
 
@@ -27,8 +28,7 @@ namespace {
 
 constexpr auto kCgroupRemedy =
     "leave --cgroup=required out, or run where cgroups may be made: as root on Linux 5.14 or "
-    "later, "
-    "or in a systemd unit with Delegate=yes";
+    "later, or in a systemd unit with Delegate=yes";
 constexpr auto kLimitRemedy =
     "leave --memory-max out, or run as root where version 1 of cgroups counts memory, or in the "
     "topmost cgroup of version 2";
@@ -64,10 +64,10 @@ bool allow_limits(const fs::path& cgroup) {
 
 }  // namespace
 
-Result<Containment> Containment::create(CgroupUse use, bool limits_memory) {
+Result<Containment> Containment::create(CgroupUse use, bool limits_memory, base::Logger log) {
   const auto cgroups = use != CgroupUse::off ? find_cgroup_parent() : std::nullopt;
   const auto memory_cgroups = limits_memory ? find_memory_parent() : std::nullopt;
-  Containment containment(use, SharedMarks(own_marks(), cgroups, memory_cgroups));
+  Containment containment(use, SharedMarks(own_marks(), cgroups, memory_cgroups), std::move(log));
   if (use == CgroupUse::required && !cgroups) {
     return failure(std::make_error_code(std::errc::operation_not_permitted),
                    "the workers cannot have a cgroup",
@@ -91,7 +91,14 @@ Result<void> Containment::open_attempt() {
   }
   if (made) cgroup_ = base::UniqueFd(::open(path->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (made && !cgroup_) made = errno_failure(errno, "cannot open the cgroup " + path->string());
-  return made || use_ != CgroupUse::required ? Result<void>() : made;
+  if (!made && use_ == CgroupUse::required) return made;
+  if (!made && std::exchange(had_cgroup_, false)) {
+    log_->warn("{}; from now on, what workers leave behind is found by {}",
+               made.error().message(),
+               describe());
+  }
+  had_cgroup_ = had_cgroup_ || made.has_value();
+  return {};
 }
 
 Result<Ties> Containment::tie(std::optional<std::uint64_t> memory_max) {

@@ -6,6 +6,7 @@
 #include "agent/config.h"
 #include "agent/memory_cgroup.h"
 #include "agent/shared_marks.h"
+#include "store/base/log.h"
 #include "store/base/result.h"
 #include "store/base/unique_fd.h"
 
@@ -32,7 +33,8 @@ class Containment {
  public:
   /// Fails when cgroups are required and we may not make them here. `limits_memory`: workers will
   /// have memory limits.
-  static base::Result<Containment> create(CgroupUse use, bool limits_memory);
+  /// Warns of an attempt that goes without the cgroup that others had.
+  static base::Result<Containment> create(CgroupUse use, bool limits_memory, base::Logger log);
 
   ~Containment();
   Containment(Containment&&) = default;
@@ -61,14 +63,17 @@ class Containment {
   const SharedMarks& marks() const { return marks_; }
 
  private:
-  Containment(CgroupUse use, SharedMarks marks) : use_(use), marks_(std::move(marks)) {}
+  Containment(CgroupUse use, SharedMarks marks, base::Logger log)
+      : use_(use), marks_(std::move(marks)), log_(std::move(log)) {}
 
   base::Result<MemoryCgroup> limit_memory(std::uint64_t memory_max);
 
   CgroupUse use_;
   SharedMarks marks_;
-  base::UniqueFd cgroup_;  // of the current attempt, where it has one
-  int limited_ = 0;        // workers of it with a memory limit of their own
+  base::Logger log_;
+  base::UniqueFd cgroup_;    // of the current attempt, where it has one
+  bool had_cgroup_ = false;  // an attempt before it
+  int limited_ = 0;          // workers of it with a memory limit of their own
 };
 
 }  // namespace rankrun::agent

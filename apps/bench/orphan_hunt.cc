@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -170,7 +171,8 @@ Result<HuntResult> hunt(const Bench& bench,
   if (gone) gone = pause_for(kSettle);
   if (gone) gone = quarry->wait_until_gone(killed + kGoneLimit);
   if (!gone && was_interrupted(gone.error())) return failure(std::move(gone.error()));
-  const int survivors = gone ? 0 : quarry->kill_survivors();
+  // What ends by itself while it is looked for has survived, too.
+  const int survivors = gone ? 0 : std::max(1, quarry->kill_survivors());
   const auto ended = program->wait(Clock::now() + kStartLimit);
   if (!ended) return failure(ended.error().within("waiting for the launcher's end"));
   reap_orphans();

@@ -79,6 +79,10 @@ struct Catch {
 
 Result<Catch> run_hunts(const Bench& bench, const Campaign& campaign, std::uint64_t seed) {
   const ProcessLimit limit;
+  if (campaign.has_endless && limit.path().empty()) {
+    std::fputs("rankbench: no hunts for what forks without end: processes cannot be limited here\n",
+               stderr);
+  }
   std::mt19937_64 random(seed);
   std::vector<Quarry> all;
   Catch result;

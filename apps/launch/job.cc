@@ -192,7 +192,8 @@ asio::awaitable<Result<agent::JobReport>> run(const agent::LaunchConfig& config,
   auto watchdog = open_watchdog(config, executor, outlets.log);
   if (!watchdog) co_return failure(std::move(watchdog.error()));
 
-  auto containment = agent::Containment::create(config.cgroup, config.memory_max.has_value());
+  auto containment =
+      agent::Containment::create(config.cgroup, config.memory_max.has_value(), outlets.log);
   if (!containment) co_return failure(std::move(containment.error()));
   agent::take_precedence();
   auto keeper = agent::Keeper::start(executor, containment->marks());

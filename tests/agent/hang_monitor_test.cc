@@ -91,7 +91,8 @@ struct Setup {
   tests::TempDir folder;
   LaunchConfig config;
   LogDir log_dir = std::move(*LogDir::create(folder.path().string(), "", "job"));
-  Containment containment = Containment::create(CgroupUse::automatic, false).value();
+  Containment containment =
+      Containment::create(CgroupUse::automatic, false, tests::silent_log()).value();
   PosixProcessRunner runner{loop.get_executor(), containment};
   std::optional<Hang> found;
 };

@@ -5,6 +5,7 @@
 #include "agent/kernel_files.h"
 #include "tests/support/pipe.h"
 #include "tests/support/run_loop.h"
+#include "tests/support/silent_log.h"
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
@@ -56,7 +57,7 @@ asio::awaitable<void> run_to_end(PosixProcessRunner& runner, ProcessSpec spec, R
 // A runner and what it needs, of one kind of containment.
 struct Host {
   explicit Host(CgroupUse use = CgroupUse::automatic)
-      : containment(Containment::create(use, true).value()) {}
+      : containment(Containment::create(use, true, tests::silent_log()).value()) {}
 
   asio::io_context loop{1};
   Containment containment;
@@ -203,6 +204,26 @@ TEST_CASE("what outlives SIGKILL is named with its state in the kernel", "[agent
   if (freezer.missing()) return;
   Host host(GENERATE(CgroupUse::off, CgroupUse::automatic));
   tests::run_loop(host.loop, end_frozen(host.runner, freezer));
+}
+
+asio::awaitable<void> end_limited(PosixProcessRunner& runner) {
+  ProcessSpec spec = shell("exit 1");
+  spec.memory_max = std::uint64_t{64} << 20;
+  auto process = runner.start(spec);
+  if (!process) {
+    std::printf("SKIPPED: %s\n", process.error().message().c_str());
+    co_return;
+  }
+  co_await (*process)->wait_exit();
+  CHECK_FALSE((*process)->memory_kill());
+  const auto ended = co_await runner.end_all(soon());
+  CHECK(ended);
+  CHECK_FALSE((*process)->memory_kill());
+}
+
+TEST_CASE("a cgroup that is gone tells of no lack of memory", "[agent][process]") {
+  Host host;
+  tests::run_loop(host.loop, end_limited(host.runner));
 }
 
 TEST_CASE("a signal reaches the group", "[agent][process]") {

@@ -3,6 +3,7 @@
 
 #include "agent/process_posix.h"
 #include "tests/support/run_loop.h"
+#include "tests/support/silent_log.h"
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
@@ -38,7 +39,7 @@ TEST_CASE("Python is looked into by py-spy, other programs by gdb", "[agent][sta
 // What is read of a shell script in the place of a tool.
 std::string text_of(const std::string& script, base::Duration limit) {
   asio::io_context loop(1);
-  auto containment = Containment::create(CgroupUse::automatic, false);
+  auto containment = Containment::create(CgroupUse::automatic, false, tests::silent_log());
   REQUIRE(containment);
   PosixProcessRunner runner(loop.get_executor(), *containment);
   auto dump = StackDump::start(loop.get_executor(), runner, {"/bin/sh", "-c", script}, {});
@@ -70,7 +71,7 @@ TEST_CASE("a tool that prints without end is cut", "[agent][stack]") {
 
 TEST_CASE("a tool that cannot be started is a failure", "[agent][stack]") {
   asio::io_context loop(1);
-  auto containment = Containment::create(CgroupUse::automatic, false);
+  auto containment = Containment::create(CgroupUse::automatic, false, tests::silent_log());
   REQUIRE(containment);
   PosixProcessRunner runner(loop.get_executor(), *containment);
   CHECK_FALSE(StackDump::start(loop.get_executor(), runner, {"/nonexistent"}, {}));

@@ -64,7 +64,7 @@ struct Setup {
 
 TEST_CASE("every worker's end is told once, with its last stderr lines", "[agent][workers]") {
   Setup setup;
-  auto containment = Containment::create(CgroupUse::automatic, false);
+  auto containment = Containment::create(CgroupUse::automatic, false, tests::silent_log());
   REQUIRE(containment);
   PosixProcessRunner runner(setup.loop.get_executor(), *containment);
   std::vector<std::string> ends;

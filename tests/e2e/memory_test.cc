@@ -2,6 +2,7 @@
 // Workers that the kernel kills for lack of memory.
 #include "agent/containment.h"
 #include "tests/support/rankrun_case.h"
+#include "tests/support/silent_log.h"
 
 #include <cstdio>
 #include <string>
@@ -12,7 +13,8 @@ namespace {
 constexpr auto kHungry = "tail /dev/zero";  // keeps an endless line in memory
 
 bool can_limit() {
-  auto containment = agent::Containment::create(agent::CgroupUse::automatic, true);
+  auto containment =
+      agent::Containment::create(agent::CgroupUse::automatic, true, tests::silent_log());
   const auto ties = containment->tie(1 << 20);
   if (!ties) std::printf("SKIPPED: %s\n", ties.error().message().c_str());
   containment->close_attempt();

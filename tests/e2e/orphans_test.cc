@@ -3,6 +3,7 @@
 // process of a worker's tree holds a FIFO open for writing, and its reader must see end of file.
 #include "agent/containment.h"
 #include "tests/support/rankrun_case.h"
+#include "tests/support/silent_log.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -67,7 +68,8 @@ constexpr Stray kStrays[] = {
 };
 
 bool may_make_cgroups() {
-  auto containment = agent::Containment::create(agent::CgroupUse::required, false);
+  auto containment =
+      agent::Containment::create(agent::CgroupUse::required, false, tests::silent_log());
   return containment && containment->open_attempt();
 }
 
