@@ -15,7 +15,8 @@ namespace rankrun::agent {
 
 namespace {
 
-constexpr std::size_t kMostStack = std::size_t{64} << 10;
+// More than StackDump keeps, with the line that says where it was cut.
+constexpr std::size_t kMostStack = std::size_t{65} << 10;
 
 std::string output_text(const HungWorker& worker) {
   if (!worker.since_output) return "none so far";

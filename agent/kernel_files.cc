@@ -13,6 +13,18 @@
 
 namespace rankrun::agent {
 
+namespace {
+
+template <typename Number>
+std::optional<Number> parse_whole(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
 std::optional<std::string> read_kernel_file(const std::filesystem::path& path) {
   // Not a stream: those throw where such a file opens but cannot be read.
   const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -31,10 +43,11 @@ bool write_kernel_file(const std::filesystem::path& path, std::string_view text)
 }
 
 std::optional<int> parse_number(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_whole<int>(text);
+}
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  return parse_whole<std::uint64_t>(text);
 }
 
 std::optional<std::set<int>> parse_cpu_list(std::string_view text) {

@@ -5,21 +5,14 @@
 #include "store/base/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
+#include <string_view>
 
 namespace rankrun::agent {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
 
 std::optional<std::uint64_t> read_count(const fs::path& file) {
   const auto text = read_kernel_file(file);

@@ -2,13 +2,13 @@
 #include "apps/bench/orphan_hunt.h"
 
 #include "apps/bench/wait.h"
+#include "store/base/pidfd.h"
 
 #include <fmt/format.h>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ Result<pid_t> victim_of(const Hunt& hunt, const Program& program, const Quarry& 
 
 // Among hundreds that fork without end even a process with SIGKILL needs a while to die.
 Result<void> kill_and_wait(pid_t victim) {
-  const base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, victim, 0)));
+  const base::UniqueFd pidfd = base::open_pidfd(victim);
   if (!pidfd) return base::errno_failure(errno, "cannot watch the victim");
   ::kill(victim, SIGKILL);
   return wait_readable(pidfd.get(), Clock::now() + kStartLimit);

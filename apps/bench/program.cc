@@ -5,6 +5,7 @@
 
 #include "apps/bench/wait.h"
 #include "store/base/c_strings.h"
+#include "store/base/pidfd.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ Result<Program> Program::start(const Command& command) {
   const pid_t pid = vfork_and_become(plan);
   if (pid < 0) return base::errno_failure(errno, fmt::format("cannot start '{}'", name));
   // A child of ours keeps its id until we reap it, so this is surely that child.
-  Program program(pid, started, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
+  Program program(pid, started, base::open_pidfd(pid));
   if (plan.exec_error != 0) {
     return base::errno_failure(plan.exec_error, fmt::format("cannot start '{}'", name));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankbench itself, with launchers that are shell scripts: one that tees well, one that does not.
+#include "tests/apps/shell.h"
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
@@ -7,9 +8,7 @@
 
 #include <stdio.h>
 
-#include <array>
 #include <filesystem>
-#include <memory>
 #include <string>
 
 namespace rankrun::bench {
@@ -38,17 +37,6 @@ wait
 )";
 }
 
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  REQUIRE(pipe);
-  std::string output;
-  std::array<char, 4096> buffer{};
-  for (std::size_t size = 1; size > 0; output.append(buffer.data(), size)) {
-    size = ::fread(buffer.data(), 1, buffer.size(), pipe.get());
-  }
-  return output;
-}
-
 Json row_with(const Json& report, const std::string& words) {
   for (const Json& row : report["rows"]) {
     if (row["what"].get<std::string>().find(words) != std::string::npos) return row;
@@ -68,8 +56,10 @@ TEST_CASE("logs finds the faults of a launcher, and none where there is none", "
   dir.file("python", "#!/bin/sh\necho fake 2\n", kProgram);
 
   const std::string options = " --workers=2 --lines=50 --stamps=5 --json=- 2>/dev/null";
-  const Json report = Json::parse(output_of(std::string(RANKBENCH_BINARY " logs --rankrun=") +
-                                            good + " --torchrun=" + bad + options));
+  const Json report =
+      Json::parse(tests::run_shell(std::string(RANKBENCH_BINARY " logs --rankrun=") + good +
+                                   " --torchrun=" + bad + options)
+                      .output);
   CHECK(report["failures"].empty());
   for (const std::string console : {"a pipe", "a terminal"}) {
     const Json faults = row_with(report, "through " + console + ", lost, torn");

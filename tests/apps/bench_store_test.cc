@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankbench store itself, with small crowds and without PyTorch.
+#include "tests/apps/shell.h"
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
@@ -7,25 +8,12 @@
 
 #include <stdio.h>
 
-#include <array>
-#include <memory>
 #include <string>
 
 namespace rankrun::bench {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  REQUIRE(pipe);
-  std::string output;
-  std::array<char, 4096> buffer{};
-  for (std::size_t size = 1; size > 0; output.append(buffer.data(), size)) {
-    size = ::fread(buffer.data(), 1, buffer.size(), pipe.get());
-  }
-  return output;
-}
 
 bool contains(const Json& text, const std::string& words) {
   return text.get<std::string>().find(words) != std::string::npos;
@@ -37,7 +25,7 @@ TEST_CASE("store measures our server beside the floor, and says that PyTorch is 
   const std::string command = "env -u XDG_CACHE_HOME HOME=" + home.path().string() +
                               " " RANKBENCH_BINARY " store --rankrun=" RANKRUN_BINARY
                               " --rounds=1 --milliseconds=20 --scale=1 --json=- 2>/dev/null";
-  const Json report = Json::parse(output_of(command));
+  const Json report = Json::parse(tests::run_shell(command).output);
   INFO(report.dump(2));
   // A name server can be taken away only from a process with a mount namespace of its own.
   for (const Json& failure : report["failures"]) {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
-#include <vector>
 
 namespace rankrun::tests {
 namespace {
@@ -67,10 +67,13 @@ constexpr Stray kStrays[] = {
      true},
 };
 
+// Else says that the test is skipped.
 bool may_make_cgroups() {
   auto containment =
       agent::Containment::create(agent::CgroupUse::required, false, tests::silent_log());
-  return containment && containment->open_attempt();
+  const bool may = containment && containment->open_attempt();
+  if (!may) std::puts("SKIPPED: we may not make cgroups that can kill here");
+  return may;
 }
 
 void prepare(const RankrunCase& test, const Stray& stray) {
@@ -81,31 +84,44 @@ void prepare(const RankrunCase& test, const Stray& stray) {
                          "${END:-exec /bin/sleep 1000}\n");
 }
 
-std::vector<std::string> modes_for(const Stray& stray) {
-  std::vector<std::string> modes;
-  if (!stray.needs_cgroup) modes.emplace_back("off");
-  if (may_make_cgroups()) {
-    modes.emplace_back("required");
-  } else {
-    std::printf("SKIPPED: %s in a cgroup: we may not make cgroups here\n", stray.what);
-  }
-  return modes;
+// `kill` ends rankrun once the stray runs; then all must go.
+void kill_and_check(RankrunCase& test, const Tree& tree, const std::function<void()>& kill) {
+  test.wait_for_file("stray.runs");
+  kill();
+  test.wait();
+  CHECK(tree.ends());
+  test.empty_temp_folder();
 }
 
-TEST_CASE("SIGKILL to rankrun leaves nothing behind", "[orphans]") {
+void check_killed_launcher(const Stray& stray, const std::string& mode) {
+  INFO(stray.what);
+  RankrunCase test;
+  const Tree tree(test);
+  prepare(test, stray);
+  test.start({"--cgroup", mode, "--no-python", "./worker"});
+  kill_and_check(test, tree, [&test] { test.signal(SIGKILL); });
+}
+
+void check_end(const Stray& stray, const std::string& mode) {
+  INFO(stray.what);
+  RankrunCase test;
+  const Tree tree(test);
+  prepare(test, stray);
+  test.set("END", "exit 0");
+  CHECK_THAT(test.run({"--cgroup", mode, "--no-python", "./worker"}), ExitsWith(0));
+  CHECK(tree.has_ended());
+}
+
+TEST_CASE("without a cgroup SIGKILL to rankrun leaves nothing behind", "[orphans]") {
   for (const Stray& stray : kStrays) {
-    for (const std::string& mode : modes_for(stray)) {
-      INFO(stray.what << ", --cgroup=" << mode);
-      RankrunCase test;
-      const Tree tree(test);
-      prepare(test, stray);
-      test.start({"--cgroup", mode, "--no-python", "./worker"});
-      test.wait_for_file("stray.runs");
-      test.signal(SIGKILL);
-      test.wait();
-      CHECK(tree.ends());
-      test.empty_temp_folder();
-    }
+    if (!stray.needs_cgroup) check_killed_launcher(stray, "off");
+  }
+}
+
+TEST_CASE("with a cgroup SIGKILL to rankrun leaves nothing behind", "[orphans]") {
+  if (!may_make_cgroups()) return;
+  for (const Stray& stray : kStrays) {
+    check_killed_launcher(stray, "required");
   }
 }
 
@@ -115,24 +131,19 @@ TEST_CASE("SIGKILL to rankrun's whole process group leaves nothing behind", "[or
   prepare(test, kStrays[2]);
   test.before_exec([] { ::setpgid(0, 0); });
   test.start({"--no-python", "./worker"});
-  test.wait_for_file("stray.runs");
-  ::kill(-test.pid(), SIGKILL);
-  test.wait();
-  CHECK(tree.ends());
-  test.empty_temp_folder();
+  kill_and_check(test, tree, [&test] { ::kill(-test.pid(), SIGKILL); });
 }
 
-TEST_CASE("what a worker leaves behind is gone when rankrun ends", "[orphans]") {
+TEST_CASE("without a cgroup what workers leave behind is gone when rankrun ends", "[orphans]") {
   for (const Stray& stray : kStrays) {
-    for (const std::string& mode : modes_for(stray)) {
-      INFO(stray.what << ", --cgroup=" << mode);
-      RankrunCase test;
-      const Tree tree(test);
-      prepare(test, stray);
-      test.set("END", "exit 0");
-      CHECK_THAT(test.run({"--cgroup", mode, "--no-python", "./worker"}), ExitsWith(0));
-      CHECK(tree.has_ended());
-    }
+    if (!stray.needs_cgroup) check_end(stray, "off");
+  }
+}
+
+TEST_CASE("with a cgroup what workers leave behind is gone when rankrun ends", "[orphans]") {
+  if (!may_make_cgroups()) return;
+  for (const Stray& stray : kStrays) {
+    check_end(stray, "required");
   }
 }
 
@@ -161,11 +172,7 @@ TEST_CASE("a launch within a launch leaves nothing behind", "[orphans]") {
               "--cgroup=off",
               "--no-python",
               "./worker"});
-  test.wait_for_file("stray.runs");
-  test.signal(SIGKILL);
-  test.wait();
-  CHECK(tree.ends());
-  test.empty_temp_folder();
+  kill_and_check(test, tree, [&test] { test.signal(SIGKILL); });
 }
 
 TEST_CASE("what is killed stays killed when the keeper was ended before", "[orphans]") {
@@ -173,20 +180,16 @@ TEST_CASE("what is killed stays killed when the keeper was ended before", "[orph
   const Tree tree(test);
   prepare(test, kStrays[2]);
   test.start({"--no-python", "./worker"});
-  test.wait_for_file("stray.runs");
-  const auto keeper = [&test] {
-    pid_t found = 0;
+  kill_and_check(test, tree, [&test] {
+    pid_t keeper = 0;
     agent::for_each_process("/proc", [&](const agent::ProcessEntry& process) {
-      if (process.parent == test.pid() && process.name == "keeper") found = process.pid;
+      if (process.parent == test.pid() && process.name == "keeper") keeper = process.pid;
     });
-    return found;
-  };
-  ::kill(keeper(), SIGKILL);
-  test.wait_for_error_text("started another one");
-  test.signal(SIGKILL);
-  test.wait();
-  CHECK(tree.ends());
-  test.empty_temp_folder();
+    REQUIRE(keeper > 0);
+    ::kill(keeper, SIGKILL);
+    test.wait_for_error_text("started another one");
+    test.signal(SIGKILL);
+  });
 }
 
 TEST_CASE("no cgroup is an error only where one is required", "[orphans]") {
